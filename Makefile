@@ -1,0 +1,91 @@
+# Two commands for a new checkout: `make demo` and `make test`. Needs Python 3.11+, Java 17+, nothing else.
+PYTHON ?= python3
+UV_VERSION := 0.13.9
+BIN := .venv/bin
+UV := .tools/bin/uv
+export UV_NO_PROGRESS := 1
+
+# Locks are made from pyproject.toml; each larger one is constrained by the smaller.
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+PERF_GROUPS := --group perf
+
+.PHONY: help java check test test-all demo serve lint types layers lock lock-check proto env env-spark env-s3 perf clean
+
+help: ## what there is to call
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+$(UV):
+	$(PYTHON) -m venv .tools
+	.tools/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(BIN)/.check: requirements/check.lock pyproject.toml | $(UV)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/check.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+$(BIN)/.spark: requirements/spark.lock $(BIN)/.check
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/spark.lock
+	@touch $@
+
+.venv-s3/bin/.s3: requirements/s3.lock | $(UV)
+	@test -x .venv-s3/bin/python || $(UV) venv --quiet --python $(PYTHON) .venv-s3
+	$(UV) pip install --quiet --python .venv-s3/bin/python --require-hashes -r requirements/s3.lock
+	@touch $@
+
+env: $(BIN)/.check ## the virtual environment without Spark
+env-spark: $(BIN)/.spark ## the same with PySpark
+env-s3: .venv-s3/bin/.s3 ## the S3 server of the tests, in an environment of its own (it wants another botocore)
+
+lock: | $(UV) ## write the lock files anew
+	$(LOCK) pyproject.toml -o requirements/server.lock
+	$(LOCK) pyproject.toml --group test $(PERF_GROUPS) -c requirements/server.lock -o requirements/check.lock
+	$(LOCK) pyproject.toml --group test --group spark $(PERF_GROUPS) -c requirements/check.lock -o requirements/spark.lock
+	$(LOCK) --group s3 -o requirements/s3.lock
+
+proto: $(BIN)/.check ## generate catalog_format/pb from proto/
+	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. $$(cd proto && find catalog_format -name "*.proto")
+
+lock-check: | $(UV)
+	@for name in server check spark s3; do cp requirements/$$name.lock .tools/$$name.before; done
+	@$(MAKE) --no-print-directory --silent lock
+	@for name in server check spark s3; do \
+	  cmp -s requirements/$$name.lock .tools/$$name.before || { echo "requirements/$$name.lock is not current: commit what 'make lock' wrote"; exit 1; }; \
+	done
+
+lint: env
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+
+types: env
+	$(BIN)/mypy
+
+layers: env
+	$(BIN)/lint-imports --no-cache
+
+PYTEST := $(BIN)/python -m pytest
+
+check: env lint types layers lock-check ## what needs no Java, in under three minutes
+	$(PYTEST) -q -m "not spark and not s3 and not processes and not long"
+
+java:
+	@$(PYTHON) -c 'import re, shutil, subprocess, sys; \
+	path = shutil.which("java"); \
+	text = subprocess.run([path, "-version"], capture_output=True, text=True).stderr if path else ""; \
+	found = re.search(r"version \"(\d+)", text); \
+	sys.exit(0 if found and int(found[1]) >= 17 else "Java 17 or newer is needed: install it (Debian: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17) and try again")'
+
+test: java check env-spark env-s3 ## everything but the long profiles, in under twenty minutes
+	$(PYTEST) -q -m "(spark or s3 or processes) and not long"
+
+test-all: test ## the long profiles too
+	$(PYTEST) -q -m "long"
+
+demo: java env-spark ## the pipeline on Spark, against a server on a local folder
+	$(BIN)/python -m pipeline.demo $(DEMO)
+
+serve: env ## a server on a local folder
+	$(BIN)/treeline serve --root build/warehouse
+
+clean: ## remove environments and what was built
+	rm -rf .venv .venv-s3 .tools .jars build

@@ -1,0 +1,1 @@
+"""The Treeline catalog format and its embedded library."""

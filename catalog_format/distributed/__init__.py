@@ -1,0 +1,1 @@
+"""Distributed transactions: a log of write-once states that any process continues."""

@@ -1,0 +1,254 @@
+"""BEGIN, COMMIT and ROLLBACK: the life of distributed transactions, whoever carries it on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+
+from catalog_format.changes import NO_READS, IsolationLevel, ReadSet, RecordedChange
+from catalog_format.clock import Clock
+from catalog_format.committer import Committer
+from catalog_format.distributed.image import Delta, TransactionImage
+from catalog_format.distributed.log import TransactionLogs
+from catalog_format.door import TransactionInfo, TransactionStatus
+from catalog_format.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NoSuchTransactionError,
+    TransactionEndedError,
+    TransactionRefusedError,
+    TreelineError,
+)
+from catalog_format.group import Verdict
+from catalog_format.ids import Ids
+from catalog_format.scope import NO_CONTEXT, RequestContext
+from catalog_format.version_log import VersionLog
+
+DEFAULT_TTL_MS = 60 * 60 * 1000
+MAX_TTL_MS = 7 * 24 * 60 * 60 * 1000
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class TransactionCoordinator:
+    """Implements `door.Transactions` for one catalog and process."""
+
+    def __init__(self, logs: TransactionLogs, versions: VersionLog, committer: Committer, clock: Clock, ids: Ids) -> None:
+        self._logs = logs
+        self._versions = versions
+        self._committer = committer
+        self._clock = clock
+        self._ids = ids
+        self._endings: set[asyncio.Task[None]] = set()
+
+    async def begin(
+        self,
+        transaction_id: str,
+        isolation: IsolationLevel = IsolationLevel.SNAPSHOT,
+        ttl_ms: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        context: RequestContext = NO_CONTEXT,
+    ) -> TransactionInfo:
+        if not _ID.fullmatch(transaction_id):
+            raise InvalidArgumentError(f"Transaction id {transaction_id!r} must be 1 to 128 letters, digits, '_', '.' or '-'")
+        lifetime = DEFAULT_TTL_MS if ttl_ms is None else ttl_ms
+        if not 0 < lifetime <= MAX_TTL_MS:
+            raise InvalidArgumentError(f"ttl-millis must be between 1 and {MAX_TTL_MS}, not {lifetime}")
+        now_ms = self._clock.now_ms()
+        image = TransactionImage(
+            transaction_id=transaction_id,
+            sequence=0,
+            attempt_id=self._ids.attempt_id(),
+            status=TransactionStatus.OPEN,
+            isolation=isolation,
+            base_version=self._versions.known.version,
+            began_at_ms=now_ms,
+            ttl_ms=lifetime,
+            written_at_ms=now_ms,
+            expires_at_ms=now_ms + lifetime,
+            properties=dict(properties or {}),
+        )
+        if not await self._logs.create(image):
+            raise AlreadyExistsError(f"Transaction already exists: {transaction_id}; an id is used once, choose another")
+        used, latest = await asyncio.gather(self._logs.has_further_states(transaction_id), self._versions.confirm())
+        if used:
+            await self._logs.remove_open_file(transaction_id)
+            raise AlreadyExistsError(f"Transaction id {transaction_id} was used before; an id is used once, choose another")
+        if latest.version != image.base_version:
+            # What this process knew was not the latest any more: nothing was done yet, so the base moves on.
+            image = await self._logs.update(image, lambda newest: _rebased(newest, latest.version))
+        return _info(image)
+
+    async def load(self, transaction_id: str) -> TransactionInfo:
+        return _info(await self.image(transaction_id))
+
+    async def list_open(self) -> list[TransactionInfo]:
+        found: list[TransactionInfo] = []
+        for transaction_id in await self._logs.list_open():
+            try:
+                image = await self.image(transaction_id)
+            except NoSuchTransactionError:
+                continue
+            if image.status.final:
+                # Its open file is a remnant: a put that landed late, or an ending that was cut short.
+                await self._logs.remove_open_file(transaction_id)
+            else:
+                found.append(_info(image))
+        return found
+
+    async def set_properties(self, transaction_id: str, removals: Sequence[str], updates: Mapping[str, str]) -> TransactionInfo:
+        async def decide(image: TransactionImage) -> Delta | None:
+            self._check_open(image)
+            return Delta(set_properties=dict(updates), removed_properties=tuple(removals))
+
+        return _info(await self._logs.update(await self.image(transaction_id), decide))
+
+    async def commit(self, transaction_id: str, context: RequestContext = NO_CONTEXT) -> TransactionInfo:
+        before_seal = self._versions.known.version
+        image = self._logs.known(transaction_id) or await self._logs.load(transaction_id)
+
+        async def decide(newest: TransactionImage) -> Delta | None:
+            if newest.expired_by(self._clock.now_ms()):
+                return Delta(TransactionStatus.EXPIRED, reason="its lifetime passed without a commit")
+            if newest.status is not TransactionStatus.OPEN:
+                return None
+            if not newest.changes and newest.isolation is IsolationLevel.SNAPSHOT:
+                return Delta(TransactionStatus.COMMITTED, committed_version=newest.base_version)
+            return Delta(TransactionStatus.SEALED)
+
+        was_open = image.status is TransactionStatus.OPEN
+        image = await self._logs.update(image, decide)
+        if image.status is TransactionStatus.SEALED:
+            image = await self._finish(image, before_seal if was_open else None, context.agent)
+        elif image.status.final:
+            self._end_later(image.transaction_id)
+        if image.status is TransactionStatus.COMMITTED:
+            return _info(image)
+        if image.status is TransactionStatus.REFUSED:
+            raise TransactionRefusedError(image.reason)
+        raise ended(image)
+
+    async def rollback(self, transaction_id: str) -> None:
+        async def decide(newest: TransactionImage) -> Delta | None:
+            if newest.status is TransactionStatus.OPEN:
+                return Delta(TransactionStatus.ROLLED_BACK, reason="rolled back by a client")
+            return None
+
+        image = await self._logs.update(await self.image(transaction_id), decide)
+        if image.status is TransactionStatus.SEALED:
+            image = await self._finish(image, None, "")
+        if image.status is TransactionStatus.COMMITTED:
+            raise TransactionEndedError(
+                f"Transaction {transaction_id} was committed in version {image.committed_version}: nothing to roll back"
+            )
+        self._end_later(transaction_id)
+
+    async def image(self, transaction_id: str) -> TransactionImage:
+        """The latest image; a sealed transaction is finished, an expired one ended on the way."""
+        image = await self._logs.load(transaction_id)
+        if image.status is TransactionStatus.SEALED:
+            return await self._finish(image, None, "")
+        if image.expired_by(self._clock.now_ms()):
+
+            async def decide(newest: TransactionImage) -> Delta | None:
+                if newest.expired_by(self._clock.now_ms()):
+                    return Delta(TransactionStatus.EXPIRED, reason="its lifetime passed without a commit")
+                return None
+
+            image = await self._logs.update(image, decide)
+            if image.status is TransactionStatus.EXPIRED:
+                self._end_later(transaction_id)
+        return image
+
+    def known_open(self, transaction_id: str) -> TransactionImage | None:
+        """What this process last saw of a transaction, if that was open: good enough to append to, put-if-absent tells."""
+        image = self._logs.known(transaction_id)
+        if image is None or image.status is not TransactionStatus.OPEN or image.expired_by(self._clock.now_ms()):
+            return None
+        return image
+
+    async def record(
+        self, image: TransactionImage, changes: Sequence[RecordedChange], reads: ReadSet = NO_READS
+    ) -> TransactionImage | None:
+        """Append changes and reads made on `image`; None if the transaction has moved on since (look again)."""
+        self._check_open(image)
+        return await self._logs.append(image, Delta(changes=tuple(changes), reads=reads))
+
+    async def record_reads(self, image: TransactionImage, reads: ReadSet) -> None:
+        """Make reads durable before they are answered."""
+
+        async def decide(newest: TransactionImage) -> Delta | None:
+            self._check_open(newest)
+            missing = reads - newest.reads
+            return Delta(reads=missing) if missing else None
+
+        await self._logs.update(image, decide)
+
+    async def close(self) -> None:
+        """Wait for endings under way."""
+        while self._endings:
+            await asyncio.wait(self._endings)
+
+    def _check_open(self, image: TransactionImage) -> None:
+        if image.status is not TransactionStatus.OPEN or image.expired_by(self._clock.now_ms()):
+            raise ended(image)
+
+    async def _finish(self, image: TransactionImage, seal_follows: int | None, agent: str) -> TransactionImage:
+        """Bring a sealed transaction to its verdict, in the tree and then in its log."""
+
+        async def settled() -> Verdict | None:
+            newest = await self._logs.load(image.transaction_id)
+            if not newest.status.final:
+                return None
+            return Verdict(newest.status is TransactionStatus.COMMITTED, newest.committed_version or 0, newest.reason)
+
+        verdict = await self._committer.finish(image.sealed_change_set(agent), settled, seal_follows)
+        status = TransactionStatus.COMMITTED if verdict.committed else TransactionStatus.REFUSED
+        delta = Delta(status, reason=verdict.reason, committed_version=verdict.version if verdict.committed else 0)
+        self._end_later(image.transaction_id, image, delta)
+        # The verdict stands in the tree; the log's last state only repeats it, so nobody waits for it.
+        return image.after(delta, image.sequence, image.attempt_id, self._clock.now_ms())
+
+    def _end_later(self, transaction_id: str, image: TransactionImage | None = None, delta: Delta | None = None) -> None:
+        task = asyncio.create_task(self._end(transaction_id, image, delta))
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+
+    async def _end(self, transaction_id: str, image: TransactionImage | None, delta: Delta | None) -> None:
+        """Append the final state, then take the transaction out of the folder of open ones. Whoever meets it later can do the same."""
+        try:
+            if image is not None and delta is not None:
+
+                async def decide(newest: TransactionImage) -> Delta | None:
+                    return None if newest.status.final else delta
+
+                await self._logs.update(image, decide)
+            await self._logs.remove_open_file(transaction_id)
+        except (TreelineError, OSError):
+            return
+
+
+async def _rebased(image: TransactionImage, version: int) -> Delta | None:
+    return Delta(base_version=version, set_properties=image.properties)
+
+
+def ended(image: TransactionImage) -> TransactionEndedError:
+    """The error for work in a transaction that takes no more."""
+    status = "expired" if image.status is TransactionStatus.OPEN else image.status.value
+    reason = f" ({image.reason})" if image.reason else ""
+    return TransactionEndedError(f"Transaction {image.transaction_id} is {status}{reason}: nothing can be added to it; begin another")
+
+
+def _info(image: TransactionImage) -> TransactionInfo:
+    return TransactionInfo(
+        transaction_id=image.transaction_id,
+        status=image.status,
+        isolation=image.isolation,
+        base_version=image.base_version,
+        version=image.committed_version,
+        began_at_ms=image.began_at_ms,
+        expires_at_ms=image.expires_at_ms,
+        ended_at_ms=image.written_at_ms if image.status.final else None,
+        reason=image.reason,
+        properties=image.properties,
+    )

@@ -1,0 +1,172 @@
+"""Logs of distributed transactions in the store: each state a write-once file, appended by put-if-absent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from cachetools import LRUCache
+
+from catalog_format import paths
+from catalog_format.backoff import Backoff
+from catalog_format.clock import Clock
+from catalog_format.distributed.image import CHECKPOINT_EVERY, Delta, TransactionImage, first_state, fold
+from catalog_format.distributed.state_file import decode_state, encode_state
+from catalog_format.errors import CorruptFileError, GiveUp, NoSuchTransactionError, RetryLater, UnknownOutcomeError
+from catalog_format.ids import Ids
+from catalog_format.pb import transaction_pb2 as pb
+from catalog_format.readback import Fate, classify
+from catalog_format.storage import Storage
+
+APPEND_DEADLINE_S = 30.0
+CACHED_IMAGES = 4096
+
+
+class TransactionLogs:
+    """All transactions of one catalog, as one process knows them."""
+
+    def __init__(self, storage: Storage, clock: Clock, ids: Ids) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._ids = ids
+        self._images: LRUCache[str, TransactionImage] = LRUCache(CACHED_IMAGES)
+
+    def known(self, transaction_id: str) -> TransactionImage | None:
+        """The newest image that this process has seen; maybe not the latest."""
+        return self._images.get(transaction_id)
+
+    async def create(self, image: TransactionImage) -> bool:
+        """Put the first state; False if that name is taken by another attempt."""
+        data = encode_state(first_state(image))
+        if not await self._put(image.transaction_id, 0, image.attempt_id, data):
+            return False
+        self._images[image.transaction_id] = image
+        return True
+
+    async def has_further_states(self, transaction_id: str) -> bool:
+        """Whether a state after the first exists: then the id was used before. One request."""
+        return await self._storage.exists(paths.transaction_state_path(transaction_id, 1))
+
+    async def load(self, transaction_id: str) -> TransactionImage:
+        """The latest image. One request when warm. Raises `NoSuchTransactionError`, `CorruptFileError`."""
+        image = self._images.get(transaction_id)
+        if image is None:
+            image = await self._open(transaction_id)
+        while not image.status.final:
+            state = await self._read(transaction_id, image.sequence + 1)
+            if state is None:
+                break
+            image = fold(image, state)
+        self._images[transaction_id] = image
+        return image
+
+    async def append(self, image: TransactionImage, delta: Delta) -> TransactionImage | None:
+        """The image after `delta`, or None if another process appended first (load again, and decide anew).
+
+        Raises `UnknownOutcomeError` when the store does not tell.
+        """
+        attempt_id = self._ids.attempt_id()
+        now_ms = self._clock.now_ms()
+        state = image.state_after(delta, attempt_id, now_ms)
+        if not await self._put(image.transaction_id, state.sequence, attempt_id, encode_state(state)):
+            return None
+        after = image.after(delta, state.sequence, attempt_id, now_ms)
+        self._images[image.transaction_id] = after
+        return after
+
+    async def update(self, image: TransactionImage, decide: Callable[[TransactionImage], Awaitable[Delta | None]]) -> TransactionImage:
+        """Append what `decide` says of the newest image, however often others come first; None appends nothing."""
+        while True:
+            delta = await decide(image)
+            if delta is None:
+                return image
+            after = await self.append(image, delta)
+            if after is not None:
+                return after
+            image = await self.load(image.transaction_id)
+
+    async def list_open(self) -> list[str]:
+        """Ids in the folder of open transactions, sorted. Some may have ended already."""
+        prefix = f"{paths.OPEN_TRANSACTIONS}/"
+        return sorted(path.removeprefix(prefix) for path in await self._storage.list(paths.OPEN_TRANSACTIONS))
+
+    async def remove_open_file(self, transaction_id: str) -> None:
+        """Take an ended transaction out of the folder of open ones."""
+        await self._storage.delete(paths.open_transaction_path(transaction_id))
+
+    async def _open(self, transaction_id: str) -> TransactionImage:
+        """Some image of a transaction that this process has not seen, as late as is cheap."""
+        last = await self._last_sequence(transaction_id)
+        if last == 0:
+            first = await self._read(transaction_id, 0)
+            if first is None:
+                raise NoSuchTransactionError(f"Transaction does not exist: {transaction_id}")
+            return fold(None, first)
+        newest = await self._needed(transaction_id, last)
+        if newest.checkpoint:
+            return fold(None, newest)
+        image: TransactionImage | None = None
+        for sequence in range(last - last % CHECKPOINT_EVERY, last):
+            image = fold(image, await self._needed(transaction_id, sequence))
+        return fold(image, newest)
+
+    async def _last_sequence(self, transaction_id: str) -> int:
+        """The newest state, by galloping from the first and bisecting: states have no gaps."""
+        present, step = 0, 1
+        while await self._storage.exists(paths.transaction_state_path(transaction_id, present + step)):
+            present += step
+            step *= 2
+        absent = present + step
+        while absent - present > 1:
+            middle = (present + absent) // 2
+            if await self._storage.exists(paths.transaction_state_path(transaction_id, middle)):
+                present = middle
+            else:
+                absent = middle
+        return present
+
+    async def _needed(self, transaction_id: str, sequence: int) -> pb.TransactionState:
+        state = await self._read(transaction_id, sequence)
+        if state is None:
+            path = paths.transaction_state_path(transaction_id, sequence)
+            raise CorruptFileError(f"State {sequence} of transaction {transaction_id} ({path}) is missing although later ones exist")
+        return state
+
+    async def _read(self, transaction_id: str, sequence: int) -> pb.TransactionState | None:
+        path = paths.transaction_state_path(transaction_id, sequence)
+        try:
+            data = await self._storage.get(path)
+        except FileNotFoundError:
+            return None
+        try:
+            state = decode_state(data)
+        except ValueError as error:
+            raise CorruptFileError(f"Transaction file {path} is damaged: {error}; run `treeline check`") from None
+        if state.transaction_id != transaction_id or state.sequence != sequence:
+            raise CorruptFileError(f"Transaction file {path} belongs elsewhere: it says {state.transaction_id}, state {state.sequence}")
+        return state
+
+    async def _put(self, transaction_id: str, sequence: int, attempt_id: str, data: bytes) -> bool:
+        """Put a state, reading back after a doubtful attempt. True if this attempt's bytes lie there."""
+        path = paths.transaction_state_path(transaction_id, sequence)
+        deadline = self._clock.elapsed() + APPEND_DEADLINE_S
+        backoff = Backoff(self._clock, self._ids)
+        doubtful = False
+        while True:
+            try:
+                if await self._storage.put_if_absent(path, data):
+                    return True
+            except (RetryLater, GiveUp):
+                if not doubtful:
+                    raise
+            except OSError:
+                doubtful = True
+            try:
+                occupant = await self._read(transaction_id, sequence)
+                fate = classify(attempt_id, occupant.attempt_id if occupant else None)
+            except (OSError, RetryLater):
+                fate = Fate.UNKNOWN
+            if fate is not Fate.UNKNOWN:
+                return fate is Fate.WON
+            if self._clock.elapsed() >= deadline:
+                raise UnknownOutcomeError(f"The store did not say whether state {sequence} of transaction {transaction_id} was written")
+            await backoff.pause()

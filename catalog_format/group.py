@@ -1,0 +1,266 @@
+"""A group: transactions staged together on one root, to become one version."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from catalog_format.changes import (
+    NO_READS,
+    ChangeSet,
+    Committed,
+    IsolationLevel,
+    RecordedChange,
+    SealedChangeSet,
+    Verb,
+    record_of,
+)
+from catalog_format.conflicts import Apply, Conflict, SeenRange, SeenRead, SeenWrite, decide
+from catalog_format.errors import BadRequest, ConflictError, TransactionRefusedError, TreelineError
+from catalog_format.idempotency import answer_entry, check_same_request, earlier_answer
+from catalog_format.keys import describe, outcome_key, type_of
+from catalog_format.kinds import Kinds
+from catalog_format.node import Entry, Root
+from catalog_format.pb import catalog_pb2 as pb
+from catalog_format.reader import Reader
+from catalog_format.staging import ObjectInUseError, Slot, Stage
+from catalog_format.tree import changed_since
+from catalog_format.tree.source import NodeSource
+
+# How far back the roots are searched for the transaction that dropped an object, to name it in a refusal.
+RIVAL_SEARCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a sealed transaction."""
+
+    committed: bool
+    version: int
+    reason: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One waiting transaction and whoever waits for it."""
+
+    wish: ChangeSet | SealedChangeSet
+    answer: asyncio.Future[Committed | Verdict]
+    settled: Callable[[], Awaitable[Verdict | None]] | None = None
+    """For sealed ones: reads the log again; a verdict if the transaction has ended meanwhile."""
+    seal_follows: int | None = None
+    """For sealed ones: a version that was read before the seal was put, so its root cannot know a verdict yet."""
+
+
+@dataclass(slots=True)
+class _Staged:
+    member: Member
+    slots: dict[bytes, Slot]
+    refusal: str | None = None
+
+
+@dataclass(slots=True)
+class Group:
+    """Members staged on `root`, with what is to be said to each when their fate is known."""
+
+    root: Root
+    stage: Stage
+    now_ms: int
+    staged: list[_Staged] = field(default_factory=list)
+    decided: list[tuple[Member, Committed | Verdict | Exception]] = field(default_factory=list)
+    """Refusals, no-ops and answers from before: good only on a confirmed root, or if this group is published."""
+    deferred: list[Member] = field(default_factory=list)
+    joined: list[tuple[Member, Member]] = field(default_factory=list)
+    """A member that repeats the idempotency key of another one in the group."""
+
+    @property
+    def version(self) -> int:
+        return self.root.version + 1
+
+    def writer_of(self, key: bytes) -> str | None:
+        """The staged transaction that writes the key."""
+        return next((entry.member.wish.transaction_id for entry in self.staged if key in entry.slots), None)
+
+    def answers(self) -> list[tuple[Member, Committed | Verdict | Exception]]:
+        """What to say when the group has been published."""
+        said = list(self.decided)
+        spoken: dict[Member, Committed | Verdict] = {}
+        for entry in self.staged:
+            spoken[entry.member] = self._answer(entry)
+        said.extend(spoken.items())
+        said.extend((member, spoken[first]) for member, first in self.joined)
+        return said
+
+    def _answer(self, entry: _Staged) -> Committed | Verdict:
+        if isinstance(entry.member.wish, SealedChangeSet):
+            return Verdict(entry.refusal is None, self.version, entry.refusal or "")
+        return Committed(self.version, {key: self.stage.definition(key, slot) for key, slot in entry.slots.items()}, entry.member.wish.note)
+
+    def entries(self) -> dict[bytes, bytes | None]:
+        """Key to definition of everything that the group writes. Call after the stage has been stored."""
+        for entry in self.staged:
+            wish = entry.member.wish
+            if isinstance(wish, ChangeSet):
+                if wish.idempotency is not None:
+                    answer = self._answer(entry)
+                    assert isinstance(answer, Committed)
+                    self.stage.note(*answer_entry(wish.idempotency, answer, self.now_ms))
+            else:
+                outcome = pb.Outcome(
+                    transaction_id=wish.transaction_id,
+                    committed=entry.refusal is None,
+                    reason=entry.refusal or "",
+                    decided_at_ms=self.now_ms,
+                    version=self.version,
+                )
+                self.stage.note(outcome_key(wish.base_version, wish.transaction_id), outcome.SerializeToString())
+        return self.stage.written()
+
+    def records(self) -> list[Entry]:
+        """Rows of the new root's actions section, in the order in which the members took effect."""
+        rows = []
+        for entry in self.staged:
+            wish = entry.member.wish
+            changes = wish.changes if entry.refusal is None else ()
+            if isinstance(wish, SealedChangeSet):
+                record = record_of(wish.transaction_id, wish.isolation, wish.base_version, changes, wish.reads, wish.agent)
+            else:
+                record = record_of(wish.transaction_id, IsolationLevel.SNAPSHOT, self.root.version, changes, NO_READS, wish.agent)
+            rows.append(Entry(wish.transaction_id.encode(), record, self.version))
+        return rows
+
+
+class GroupStager:
+    """Stages members on a root, one after the other, each with those before it in view."""
+
+    def __init__(self, kinds: Kinds, nodes: NodeSource, read_root: Callable[[int], Awaitable[Root]]) -> None:
+        self._kinds = kinds
+        self._nodes = nodes
+        self._read_root = read_root
+
+    async def stage(self, reader: Reader, members: Sequence[Member], now_ms: int) -> Group:
+        """Every member ends in exactly one of the group's lists."""
+        group = Group(reader.root, Stage(reader, self._kinds, now_ms), now_ms)
+        by_client_key: dict[str, Member] = {}
+        for member in members:
+            try:
+                if isinstance(member.wish, SealedChangeSet):
+                    await self._stage_sealed(group, reader, member, member.wish)
+                else:
+                    await self._stage_plain(group, reader, member, member.wish, by_client_key)
+            except ObjectInUseError:
+                group.deferred.append(member)
+            except (TreelineError, OSError) as error:
+                group.decided.append((member, error))
+        return group
+
+    async def _stage_plain(self, group: Group, reader: Reader, member: Member, wish: ChangeSet, by_client_key: dict[str, Member]) -> None:
+        if wish.idempotency is not None:
+            first = by_client_key.get(wish.idempotency.client_key)
+            if first is not None:
+                assert isinstance(first.wish, ChangeSet) and first.wish.idempotency is not None
+                check_same_request(wish.idempotency, first.wish.idempotency.request_hash)
+                group.joined.append((member, first))
+                return
+            earlier = await earlier_answer(reader, wish.idempotency)
+            if earlier is not None:
+                group.decided.append((member, earlier))
+                return
+        slots = await group.stage.apply(wish.changes)
+        if wish.idempotency is not None:
+            by_client_key[wish.idempotency.client_key] = member
+        elif not slots:
+            standing = {key: await reader.definition(key) for change in wish.changes for key in change.keys}
+            group.decided.append((member, Committed(reader.root.version, standing, wish.note)))
+            return
+        for change in wish.changes:
+            # An update that changed nothing is answered with the object as it stands.
+            if change.key not in slots:
+                slots[change.key] = Slot(await reader.definition(change.key))
+        group.staged.append(_Staged(member, slots))
+
+    async def _stage_sealed(self, group: Group, reader: Reader, member: Member, wish: SealedChangeSet) -> None:
+        found = await reader.definition(outcome_key(wish.base_version, wish.transaction_id))
+        if found is not None:
+            outcome = pb.Outcome.FromString(found)
+            group.decided.append((member, Verdict(outcome.committed, outcome.version, outcome.reason)))
+            return
+        # On a root older than the seal, a put that wins proves that no verdict came between; on others the log is asked.
+        older_than_seal = member.seal_follows is not None and reader.root.version <= member.seal_follows
+        if member.settled is not None and not older_than_seal:
+            ended = await member.settled()
+            if ended is not None:
+                group.decided.append((member, ended))
+                return
+        try:
+            slots = await self._judge(group, reader, wish)
+        except (ConflictError, BadRequest) as error:
+            group.staged.append(_Staged(member, {}, refusal=error.message))
+            return
+        group.staged.append(_Staged(member, slots))
+
+    async def _judge(self, group: Group, reader: Reader, wish: SealedChangeSet) -> dict[bytes, Slot]:
+        """Stage the transaction's changes, or raise why it is refused."""
+        base = Reader(await self._read_root(wish.base_version), self._nodes, reader.storage)
+        verbs: dict[bytes, list[Verb]] = {}
+        for change in wish.changes:
+            for key in change.keys:
+                verbs.setdefault(key, []).append(change.verb)
+        writes = [
+            SeenWrite(key, await base.stamp(key), await self._stamp(group, reader, key), tuple(done)) for key, done in sorted(verbs.items())
+        ]
+        reads: list[SeenRead] = []
+        ranges: list[SeenRange] = []
+        if wish.isolation is IsolationLevel.SERIALIZABLE:
+            for key in sorted(wish.reads.points):
+                reads.append(SeenRead(key, await base.stamp(key), await self._stamp(group, reader, key)))
+            for low, high in sorted(wish.reads.ranges):
+                changed = group.stage.touched_within(low, high)
+                if changed is None:
+                    changed = await changed_since(reader.root, low, high, base.root, self._nodes)
+                ranges.append(SeenRange(low, high, changed))
+        verdict = decide(wish.isolation, writes, reads, ranges)
+        if isinstance(verdict, Conflict):
+            raise await self._refusal(group, reader, wish, verdict.key, verdict.rule.value)
+        replayed = frozenset() if isinstance(verdict, Apply) else frozenset(verdict.keys)
+        for key in replayed:
+            await self._check_replay(group, reader, base, wish, key)
+        recorded: dict[int, RecordedChange] = {
+            position: entry for position, entry in enumerate(wish.recorded) if entry.change.key not in replayed
+        }
+        return await group.stage.apply(wish.changes, check_requirements=False, recorded=recorded)
+
+    async def _check_replay(self, group: Group, reader: Reader, base: Reader, wish: SealedChangeSet, key: bytes) -> None:
+        kind = self._kinds[type_of(key)]
+        old = await base.definition(key)
+        winner = await group.stage.state_of(key)
+        if old is None or winner is None:
+            raise await self._refusal(group, reader, wish, key, "one of them created or dropped it")
+        changes = [change for change in wish.changes if change.key == key]
+        rule = kind.forbids(await kind.open(old), winner, changes)
+        if rule is not None:
+            raise await self._refusal(group, reader, wish, key, rule)
+
+    async def _stamp(self, group: Group, reader: Reader, key: bytes) -> int:
+        return group.version if group.stage.touched(key) else await reader.stamp(key)
+
+    async def _refusal(self, group: Group, reader: Reader, wish: SealedChangeSet, key: bytes, rule: str) -> TransactionRefusedError:
+        rival = group.writer_of(key) or await self._rival(reader, wish.base_version, key)
+        return TransactionRefusedError(
+            f"Transaction {wish.transaction_id} (base version {wish.base_version}) is refused because of {describe(key)}, "
+            f"which {rival} changed meanwhile: {rule}"
+        )
+
+    async def _rival(self, reader: Reader, base_version: int, key: bytes) -> str:
+        """Who changed the key after the base, in words."""
+        stamp = await reader.stamp(key)
+        newest = reader.root.version
+        versions = [stamp] if stamp else range(newest, max(base_version, newest - RIVAL_SEARCH), -1)
+        for version in versions:
+            root = await self._read_root(version)
+            for row in root.actions:
+                record = pb.TransactionRecord.FromString(row.value or b"")
+                if any(key in (action.key, action.target) for action in record.actions):
+                    return f"transaction {record.transaction_id} (version {version})"
+        return "another transaction"

@@ -1,0 +1,50 @@
+"""Locations of files: absolute for clients, relative to the catalog's root in the tree."""
+
+from __future__ import annotations
+
+import re
+
+from catalog_format.keys import Identifier
+
+_RELATIVE = "./"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]")
+
+
+class Locations:
+    """Turns locations around for a catalog at `root_url`, so that the catalog's own files can be moved as a folder."""
+
+    def __init__(self, root_url: str) -> None:
+        self._root = normalised(root_url).rstrip("/") + "/"
+
+    def to_relative(self, location: str) -> str:
+        """`./…` for what lies below the root; other locations as they are."""
+        plain = normalised(location)
+        return _RELATIVE + plain[len(self._root) :] if plain.startswith(self._root) else location
+
+    def to_absolute(self, location: str) -> str:
+        return self._root + location[len(_RELATIVE) :] if location.startswith(_RELATIVE) else location
+
+    def below_root(self, location: str) -> str | None:
+        """The path relative to the root, None for a location elsewhere."""
+        relative = self.to_relative(location)
+        return relative[len(_RELATIVE) :] if relative.startswith(_RELATIVE) else None
+
+    def default_location(self, identifier: Identifier, uuid: str) -> str:
+        """Where a new table or view keeps its files. Names are only for people to read: the UUID makes it unique."""
+        levels = [_UNSAFE.sub("_", level) for level in identifier]
+        return f"{self._root}data/{'/'.join(levels)}-{uuid}"
+
+    def location_below(self, base: str, name: str, uuid: str) -> str:
+        """The same below a namespace's own location."""
+        return f"{base.rstrip('/')}/{_UNSAFE.sub('_', name)}-{uuid}"
+
+
+def normalised(location: str) -> str:
+    """One spelling for local files, which Java writes as `file:/…` and as `file:///…`."""
+    if location.startswith("file:/"):
+        return "file:///" + location[len("file:") :].lstrip("/")
+    if location.startswith("/"):
+        return "file://" + location
+    if location.startswith(("s3a://", "s3n://")):
+        return "s3://" + location.split("://", 1)[1]
+    return location

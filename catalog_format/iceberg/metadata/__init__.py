@@ -1,0 +1,52 @@
+"""Table and view metadata as raw JSON dictionaries: creation, updates, requirements, files.
+
+Everything here is pure: functions of their arguments, which they never change.
+"""
+
+from __future__ import annotations
+
+from catalog_format.iceberg.metadata.aspects import (
+    difference,
+    properties_difference,
+    properties_touched_by,
+    touched_by,
+    view_difference,
+    view_touched_by,
+)
+from catalog_format.iceberg.metadata.commutation import Aspect, Aspects, commute
+from catalog_format.iceberg.metadata.requirements import check_table_requirement, check_view_requirement
+from catalog_format.iceberg.metadata.serialization import (
+    decode_metadata,
+    encode_metadata,
+    metadata_file_extension,
+    metadata_json,
+    parse_metadata,
+)
+from catalog_format.iceberg.metadata.table_builder import TableMetadataBuilder
+from catalog_format.iceberg.metadata.table_creation import is_create, new_table_metadata, table_metadata_from_updates
+from catalog_format.iceberg.metadata.view_builder import ViewMetadataBuilder, new_view_metadata
+
+__all__ = [
+    "Aspect",
+    "Aspects",
+    "TableMetadataBuilder",
+    "ViewMetadataBuilder",
+    "check_table_requirement",
+    "check_view_requirement",
+    "commute",
+    "decode_metadata",
+    "difference",
+    "encode_metadata",
+    "is_create",
+    "metadata_file_extension",
+    "metadata_json",
+    "new_table_metadata",
+    "new_view_metadata",
+    "parse_metadata",
+    "properties_difference",
+    "properties_touched_by",
+    "table_metadata_from_updates",
+    "touched_by",
+    "view_difference",
+    "view_touched_by",
+]

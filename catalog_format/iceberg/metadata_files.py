@@ -1,0 +1,112 @@
+"""Metadata files of tables and views: reading, writing and caching them. A location is immutable, so nothing is invalidated."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cachetools import LRUCache
+
+from catalog_format.errors import AlreadyExistsError, MissingFileError, StoreUnavailableError
+from catalog_format.iceberg.locations import Locations
+from catalog_format.iceberg.metadata import encode_metadata, metadata_file_extension, metadata_json, parse_metadata
+from catalog_format.kinds import Upload
+from catalog_format.storage import Storage, StorageResolver
+
+Json = dict[str, Any]
+
+BYTES_CACHE = 64 * 1024 * 1024
+PARSED_CACHE = 64 * 1024 * 1024
+_SEQUENCE = re.compile(r"(\d+)-")
+
+
+class MetadataFiles:
+    """The metadata files of one catalog, wherever they lie."""
+
+    def __init__(self, storage: Storage, locations: Locations, resolver: StorageResolver) -> None:
+        self._storage = storage
+        self._locations = locations
+        self._resolver = resolver
+        self._bytes: LRUCache[str, bytes] = LRUCache(BYTES_CACHE, getsizeof=len)
+        # Parsed forms are dearer than their bytes; they are counted by the bytes they came from.
+        self._parsed: LRUCache[str, tuple[Json, int]] = LRUCache(PARSED_CACHE, getsizeof=lambda entry: entry[1])
+
+    def holds(self, location: str) -> bool:
+        """Whether the file's bytes are in the cache."""
+        return location in self._bytes
+
+    async def read_anew(self, location: str) -> bytes:
+        """As `read`, but it notices that a file in the cache is gone from the store."""
+        if self.holds(location) and not await self.exists(location):
+            raise missing_file(location)
+        return await self.read(location)
+
+    async def read(self, location: str) -> bytes:
+        """The file's JSON, decompressed. Raises `MissingFileError`, `CorruptFileError`."""
+        cached = self._bytes.get(location)
+        if cached is not None:
+            return cached
+        storage, path = self._place(location)
+        try:
+            data = metadata_json(await storage.get(path), location)
+        except FileNotFoundError:
+            raise missing_file(location) from None
+        except OSError as error:
+            raise StoreUnavailableError(f"Metadata file {location} could not be read: {error}") from error
+        self._remember(location, data)
+        return data
+
+    async def parse(self, location: str) -> Json:
+        """The file as raw JSON; shared, so never to be changed. Raises as `read`."""
+        cached = self._parsed.get(location)
+        if cached is not None:
+            return cached[0]
+        data = await self.read(location)
+        metadata = parse_metadata(data, location)
+        if len(data) <= PARSED_CACHE:
+            self._parsed[location] = (metadata, len(data))
+        return metadata
+
+    async def exists(self, location: str) -> bool:
+        storage, path = self._place(location)
+        try:
+            return await storage.exists(path)
+        except OSError as error:
+            raise StoreUnavailableError(f"Metadata file {location} could not be looked up: {error}") from error
+
+    async def write(self, metadata: Json, folder: str, previous: str | None, upload: Upload, default_codec: str = "none") -> str:
+        """Write metadata under a new name in `folder` and give its location.
+
+        The name has Java's form, `<sequence>-<id>.metadata.json`; the id is the attempt's, so two attempts never share one.
+        """
+        sequence = _sequence_of(previous) + 1 if previous else 0
+        owner = f"-dtxn_{upload.transaction_id}" if upload.transaction_id else ""
+        extension = metadata_file_extension(metadata.get("properties", {}), default_codec)
+        location = f"{folder.rstrip('/')}/{sequence:05d}-{upload.attempt_id}{owner}{extension}"
+        data = encode_metadata(metadata, location)
+        storage, path = self._place(location)
+        if not await storage.put_if_absent(path, data) and await storage.get(path) != data:
+            raise AlreadyExistsError(f"File already exists: {location}")
+        plain = metadata_json(data, location)
+        self._remember(location, plain)
+        if len(plain) <= PARSED_CACHE:
+            self._parsed[location] = (metadata, len(plain))
+        return location
+
+    def _remember(self, location: str, data: bytes) -> None:
+        if len(data) <= BYTES_CACHE:
+            self._bytes[location] = data
+
+    def _place(self, location: str) -> tuple[Storage, str]:
+        path = self._locations.below_root(location)
+        return (self._storage, path) if path is not None else self._resolver.resolve(location)
+
+
+def missing_file(location: str) -> MissingFileError:
+    """The error for a metadata file that the catalog names and the store does not have."""
+    return MissingFileError(f"Failed to open input stream for file: {location}")
+
+
+def _sequence_of(location: str) -> int:
+    match = _SEQUENCE.match(location.rsplit("/", 1)[-1])
+    return int(match.group(1)) if match else 0

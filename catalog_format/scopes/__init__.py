@@ -1,0 +1,1 @@
+"""Scopes: the operations on names, over the latest version, a past one, or a transaction."""

@@ -1,0 +1,65 @@
+"""The latest version as a place, and past versions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from catalog_format.changes import Change, ChangeSet, Committed, IdempotencyWish
+from catalog_format.committer import Committer
+from catalog_format.errors import ReadOnlyError
+from catalog_format.ids import Ids
+from catalog_format.reader import Reader
+from catalog_format.scope import RequestContext
+from catalog_format.storage import Storage
+from catalog_format.tree.source import NodeSource
+from catalog_format.version_log import VersionLog
+
+
+def idempotency_of(context: RequestContext) -> IdempotencyWish | None:
+    if context.idempotency_key is None:
+        return None
+    return IdempotencyWish(context.idempotency_key, context.request_hash)
+
+
+class LatestPlace:
+    """Reads see every commit acknowledged before they began; writes go through the committer."""
+
+    def __init__(self, versions: VersionLog, nodes: NodeSource, storage: Storage, committer: Committer, ids: Ids) -> None:
+        self._versions = versions
+        self._nodes = nodes
+        self._storage = storage
+        self._committer = committer
+        self._ids = ids
+
+    @asynccontextmanager
+    async def reading(self, version: int | None = None) -> AsyncIterator[Reader]:
+        root = await self._versions.confirm() if version is None else await self._versions.read(version)
+        yield Reader(root, self._nodes, self._storage)
+
+    async def peek(self, key: bytes) -> bytes | None:
+        return await Reader(self._versions.known, self._nodes, self._storage).definition(key)
+
+    async def write(self, changes: Sequence[Change], context: RequestContext, note: bytes = b"") -> Committed:
+        wish = ChangeSet(self._ids.transaction_id(), tuple(changes), context.agent, idempotency_of(context), note)
+        return await self._committer.submit(wish)
+
+
+class PastPlace:
+    """One version for ever; nothing can be written."""
+
+    def __init__(self, version: int, versions: VersionLog, nodes: NodeSource, storage: Storage) -> None:
+        self._version = version
+        self._versions = versions
+        self._nodes = nodes
+        self._storage = storage
+
+    @asynccontextmanager
+    async def reading(self, version: int | None = None) -> AsyncIterator[Reader]:
+        yield Reader(await self._versions.read(self._version), self._nodes, self._storage)
+
+    async def peek(self, key: bytes) -> bytes | None:
+        return await Reader(await self._versions.read(self._version), self._nodes, self._storage).definition(key)
+
+    async def write(self, changes: Sequence[Change], context: RequestContext, note: bytes = b"") -> Committed:
+        raise ReadOnlyError(f"Version {self._version} is in the past and cannot be written; write to the latest version instead")

@@ -1,0 +1,152 @@
+"""A distributed transaction as a place: its base version and its own changes, for reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from catalog_format.changes import Change, Committed, IsolationLevel, ReadSet, RecordedChange, Verb
+from catalog_format.clock import Clock
+from catalog_format.distributed.coordinator import TransactionCoordinator, ended
+from catalog_format.distributed.image import TransactionImage
+from catalog_format.door import TransactionStatus
+from catalog_format.errors import NoSuchNamespaceError, TreelineError
+from catalog_format.idempotency import answer_entry, earlier_answer
+from catalog_format.ids import Ids
+from catalog_format.kinds import Kinds, Upload
+from catalog_format.reader import Reader
+from catalog_format.scope import RequestContext
+from catalog_format.scopes.latest import idempotency_of
+from catalog_format.staging import Stage
+from catalog_format.storage import Storage
+from catalog_format.tree.source import NodeSource
+from catalog_format.version_log import VersionLog
+
+
+class TrackingReader:
+    """Notes what is read, absent keys and listed ranges included."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._points: set[bytes] = set()
+        self._ranges: set[tuple[bytes, bytes]] = set()
+
+    @property
+    def version(self) -> int:
+        return self._reader.version
+
+    @property
+    def reads(self) -> ReadSet:
+        return ReadSet(frozenset(self._points), frozenset(self._ranges))
+
+    async def definition(self, key: bytes) -> bytes | None:
+        self._points.add(key)
+        return await self._reader.definition(key)
+
+    async def exists(self, key: bytes) -> bool:
+        self._points.add(key)
+        return await self._reader.exists(key)
+
+    def scan(self, low: bytes, high: bytes, after: bytes | None = None) -> AsyncIterator[bytes]:
+        self._ranges.add((low, high))
+        return self._reader.scan(low, high, after)
+
+
+class TransactionPlace:
+    """One transaction, however many processes work in it."""
+
+    def __init__(
+        self,
+        transaction_id: str,
+        coordinator: TransactionCoordinator,
+        versions: VersionLog,
+        nodes: NodeSource,
+        storage: Storage,
+        kinds: Kinds,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._id = transaction_id
+        self._coordinator = coordinator
+        self._versions = versions
+        self._nodes = nodes
+        self._storage = storage
+        self._kinds = kinds
+        self._clock = clock
+        self._ids = ids
+
+    @asynccontextmanager
+    async def reading(self, version: int | None = None) -> AsyncIterator[Reader | TrackingReader]:
+        image = await self._coordinator.image(self._id)
+        if image.status is not TransactionStatus.OPEN:
+            raise NoSuchNamespaceError(f"Namespace does not exist: {ended(image).message}")
+        reader = await self._reader(image)
+        if image.isolation is not IsolationLevel.SERIALIZABLE:
+            yield reader
+            return
+        tracking = TrackingReader(reader)
+        try:
+            yield tracking
+        finally:
+            # What is about to be answered, be it "there is no such thing", must be in the log first.
+            await self._coordinator.record_reads(image, tracking.reads)
+
+    async def peek(self, key: bytes) -> bytes | None:
+        image = self._coordinator.known_open(self._id)
+        return None if image is None else await (await self._reader(image)).definition(key)
+
+    async def write(self, changes: Sequence[Change], context: RequestContext, note: bytes = b"") -> Committed:
+        image, fresh = self._coordinator.known_open(self._id), False
+        while True:
+            if image is None:
+                image, fresh = await self._coordinator.image(self._id), True
+            if image.status is not TransactionStatus.OPEN:
+                raise ended(image)
+            try:
+                done = await self._try_to_write(image, changes, context, note)
+            except TreelineError:
+                # On what this process remembers a refusal may be wrong: somebody else may have gone on.
+                if fresh:
+                    raise
+                done = None
+            if done is not None:
+                return done
+            image = None
+
+    async def _try_to_write(
+        self, image: TransactionImage, changes: Sequence[Change], context: RequestContext, note: bytes
+    ) -> Committed | None:
+        """None if the transaction moved on meanwhile."""
+        reader = await self._reader(image)
+        wish = idempotency_of(context)
+        if wish is not None:
+            earlier = await earlier_answer(reader, wish)
+            if earlier is not None:
+                return earlier
+        now_ms = self._clock.now_ms()
+        stage = Stage(reader, self._kinds, now_ms)
+        slots = await stage.apply(changes)
+        failures = await stage.store(Upload(self._ids.attempt_id(), self._id))
+        for failure in failures.values():
+            raise failure
+        recorded = [
+            RecordedChange(change, None if change.verb is Verb.DROP else slots[change.target or change.key].definition)
+            for change in changes
+            if change.key in slots
+        ]
+        recorded += [RecordedChange(Change(Verb.CREATE, key), value) for key, value in stage.left_behind.items()]
+        definitions = {key: slot.definition for key, slot in slots.items()}
+        for change in changes:
+            # What changed nothing is answered with the object as it stands.
+            if change.key not in definitions:
+                definitions[change.key] = await reader.definition(change.key)
+        done = Committed(image.base_version, definitions, note)
+        if wish is not None:
+            key, answer = answer_entry(wish, done, now_ms)
+            recorded.append(RecordedChange(Change(Verb.CREATE, key), answer))
+        if await self._coordinator.record(image, recorded) is None:
+            return None
+        return done
+
+    async def _reader(self, image: TransactionImage) -> Reader:
+        return Reader(await self._versions.read(image.base_version), self._nodes, self._storage, image.overlay())
