@@ -10,7 +10,7 @@ from catalog_format.committer import Committer
 from catalog_format.distributed.coordinator import TransactionCoordinator, ended
 from catalog_format.distributed.log import TransactionLogs
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import NoSuchVersionError, NotACatalogError
+from catalog_format.errors import NoSuchVersionError, NotACatalogError, UnsupportedError
 from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata_files import MetadataFiles
 from catalog_format.iceberg.namespace_kind import NamespaceKind
@@ -134,6 +134,11 @@ async def create_catalog(
     data, _ = encode_root(header, [], [], [])
     versions = VersionLog(storage, clock)
     winner = await Publisher(storage, versions, clock, ids).publish(paths.FIRST_VERSION, data, attempt_id, clock.elapsed())
+    if winner is None and await storage.put_if_absent(paths.root_path(paths.FIRST_VERSION), data):
+        raise UnsupportedError(
+            f"{storage.url} creates a file that exists already: it ignores the condition that every commit depends on, "
+            "and commits would be lost; use another store"
+        )
     return winner is None
 
 

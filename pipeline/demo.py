@@ -7,12 +7,15 @@ python -m pipeline.demo --uri http://127.0.0.1:8181 --days 31    # any catalog w
 import argparse
 import json
 import re
+import socket
 import sys
 import time
+import traceback
 from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 from rich.console import Console
@@ -24,7 +27,7 @@ from pipeline.processes import ProcessFailed, Reader, server
 from pipeline.source import Delivery, Source, SourceUnavailable, corrupt, prepare
 from pipeline.steps import timed
 from pipeline.summary import Summary
-from pipeline.transactions import TransactionRefused, transaction
+from pipeline.transactions import SPARK_ERRORS, TransactionRefused, one_line, transaction
 from spark_conf import properties
 from spark_conf.jars import JarsUnavailable
 from spark_conf.java import JavaMissing, find_java
@@ -55,7 +58,9 @@ def run(options: argparse.Namespace, console: Console) -> Summary:
         if uri is None:
             root = output / f"catalog-{datetime.now(UTC):%Y%m%d-%H%M%S}"
             uri = stack.enter_context(server(root, output / "server.log"))
-            console.print(f"Server: {uri} on {root}")
+            console.print(f"Server: {uri} on {root}", soft_wrap=True)
+        else:
+            _reach(uri)
         reader = Reader(_reader_arguments(options, uri), output / "reader.jsonl", output / "reader.log")
         stack.callback(reader.kill)
         spark = build_session(
@@ -136,6 +141,15 @@ def _report(step: Step, console: Console) -> Step:
     return step
 
 
+def _reach(uri: str) -> None:
+    """Hear at once that nobody listens: Spark would try for the better part of a minute."""
+    address = urlsplit(uri)
+    try:
+        socket.create_connection((address.hostname or "", address.port or (443 if address.scheme == "https" else 80)), 10.0).close()
+    except OSError as error:
+        raise ProcessFailed(f"No catalog answers at {uri}: {error}") from error
+
+
 def _reader_arguments(options: argparse.Namespace, uri: str) -> list[str]:
     arguments = ["--uri", uri, "--catalog", options.catalog, "--namespace", options.namespace]
     for conf in options.conf:
@@ -179,6 +193,11 @@ def main(argv: list[str] | None = None) -> int:
         summary = run(options, console)
     except (JavaMissing, JarsUnavailable, SourceUnavailable, ProcessFailed, TransactionRefused, Inconsistent, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except SPARK_ERRORS as error:
+        trace = options.output / "error.log"
+        trace.write_text(traceback.format_exc())
+        print(f"error: {one_line(error)} (all of it: {trace})", file=sys.stderr)
         return 1
     if options.json:
         print(json.dumps(summary.as_json(), indent=2))

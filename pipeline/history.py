@@ -12,6 +12,9 @@ ALREADY_LOADED = "already loaded"
 IN_TRANSACTION = "transaction"
 PLAIN = "plain"
 
+# What the reader's process says when it has looked once in each way.
+READY = "reading"
+
 
 @dataclass(frozen=True)
 class Step:

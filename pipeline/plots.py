@@ -157,10 +157,11 @@ def _draw_versions(axes: Axes, steps: Sequence[Step], zero: float) -> None:
         before = far > 0.3 and not previous_failed
         previous_failed = bool(step.problems)
         if step.problems:
-            # Below its bar: the next transaction begins on the same version, right beside it.
-            label = f"{step.name}: {'; '.join(step.problems)}"
-            side = "right" if far > 0.6 else "left"
-            at, offset, color = (ended if far > 0.6 else began, base), (0, -15), _RED
+            # Below its bar, where nothing else is: the next transaction begins on the same version, right beside it.
+            late = far > 0.55
+            side = "right" if late else "left"
+            label, color = f"{step.name}: {'; '.join(step.problems)}", _RED
+            at, offset = (steps[-1].ended - zero if late else began, base), (0, -13)
         elif len(steps) <= _DAYS_WITH_NUMBERS:
             side = "right" if before else "left"
             label, at, offset, color = step.name, (began if before else ended, base), (-9 if before else 9, 0), _INK

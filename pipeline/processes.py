@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from pipeline.reader import READY
+from pipeline.history import READY
 
 _URL = re.compile(r"http://127\.0\.0\.1:\d+")
 _PATIENCE_SECONDS = 60.0

@@ -19,11 +19,9 @@ from typing import IO, Any
 from pyspark.sql import SparkSession
 
 from pipeline import jobs, tables
-from pipeline.history import IN_TRANSACTION, PLAIN, Observation
+from pipeline.history import IN_TRANSACTION, PLAIN, READY, Observation
 from pipeline.transactions import transaction
 from spark_conf.session import build_session
-
-READY = "reading"
 
 
 def look(spark: SparkSession, catalog: str, namespace: str, way: str) -> Observation:

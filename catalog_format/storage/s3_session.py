@@ -6,7 +6,7 @@ import io
 from collections.abc import AsyncIterator
 from typing import Any
 
-from aiobotocore.httpsession import AIOHTTPSession  # type: ignore[import-untyped]
+from aiobotocore.httpsession import AIOHTTPSession
 
 
 class WriteOnceSession(AIOHTTPSession):  # type: ignore[misc]

@@ -19,12 +19,16 @@ _NODES_A_TURN = 256
 _SHOWN_BYTES = 40
 
 
-async def verify(root: Root, source: NodeSource) -> list[str]:
-    """Problems found in a version's tree, in words; empty if there are none. Reads every node; damaged ones are problems too."""
+async def verify(root: Root, source: NodeSource, verified: set[Spot] | None = None) -> list[str]:
+    """Problems found in a version's tree, in words; empty if there are none. Reads every node; damaged ones are problems too.
+
+    Subtrees in `verified`, each at its place, are left out and new ones added, so that many versions in ascending order
+    cost what they do not share.
+    """
     problems = list(_root_problems(root))
     seen: set[str] = set()
     level, spots = top_spots(root, b"", None)
-    async with aclosing(_visited(spots, level, source, problems)) as visited:
+    async with aclosing(_visited(spots, level, source, problems, verified)) as visited:
         async for spot, node, expected in visited:
             where = f"Node {spot.name} (level {expected})"
             if spot.name in seen:
@@ -50,8 +54,13 @@ async def reachable(root: Root, source: NodeSource, known: Set[str] = frozenset(
         level -= 1
 
 
-async def _visited(spots: list[Spot], level: int, source: NodeSource, problems: list[str]) -> AsyncGenerator[tuple[Spot, Node, int], None]:
-    """Every node that can be read, parents first, with its place and the level that it should have."""
+async def _visited(
+    spots: list[Spot], level: int, source: NodeSource, problems: list[str], verified: set[Spot] | None
+) -> AsyncGenerator[tuple[Spot, Node, int], None]:
+    """Every node that can be read and is not in `verified`, parents first, with its place and the level that it should have."""
+    if verified is not None:
+        spots = [spot for spot in spots if spot not in verified]
+        verified.update(spots)
     for start in range(0, len(spots), _NODES_A_TURN):
         turn = spots[start : start + _NODES_A_TURN]
         nodes = await _readable(turn, source, problems)
@@ -62,7 +71,7 @@ async def _visited(spots: list[Spot], level: int, source: NodeSource, problems: 
             yield spot, node, level
             # A wrong level is reported once; to descend by it could go round for ever.
             if level > 0 and node.level == level:
-                async with aclosing(_visited(spots_of(node.rows, spot.low, spot.high), level - 1, source, problems)) as below:
+                async with aclosing(_visited(spots_of(node.rows, spot.low, spot.high), level - 1, source, problems, verified)) as below:
                     async for item in below:
                         yield item
 

@@ -145,7 +145,7 @@ async def test_a_drop_with_purge_leaves_the_wish_in_the_same_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [LostReply(), LostRequest(), LateLanding(after_calls=1), LateLanding(after_calls=3), Throttled(0.1)], ids=lambda f: repr(f)
+    "fault", [LostReply(), LostRequest(), LateLanding(after_calls=1), LateLanding(after_calls=3), Throttled(0.1)], ids=repr
 )
 async def test_a_doubtful_put_of_a_root_is_found_out(fault: object) -> None:
     store = MemoryStorage()

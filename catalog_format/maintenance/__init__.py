@@ -1,0 +1,1 @@
+"""Looking after a catalog as a whole."""
