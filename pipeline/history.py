@@ -7,7 +7,7 @@ from typing import Any
 
 COMMITTED = "committed"
 ROLLED_BACK = "rolled back"
-ALREADY_LOADED = "already loaded"
+ALREADY_LOADED = "was loaded"
 
 IN_TRANSACTION = "transaction"
 PLAIN = "plain"

@@ -67,7 +67,8 @@ class Measure(NamedTuple):
         pieces: list[list[Entry]] = []
         start = held = 0
         for index, weight in enumerate(weights):
-            full = held + weight > self.capacity or held + weight // 2 > left // pieces_left
+            last_chance = index == len(rows) - least and left > self.capacity
+            full = last_chance or held + weight > self.capacity or held + weight // 2 > left // pieces_left
             if full and index - start >= least and len(rows) - index >= least:
                 pieces.append(list(rows[start:index]))
                 left -= held

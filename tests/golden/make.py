@@ -1,8 +1,9 @@
-"""Writes the golden node files that do not exist yet. It never overwrites: a golden file that changes is a new format version.
+"""Writes the golden files that do not exist yet. It never overwrites: a golden file that changes is a new format version.
 
     python -m tests.golden.make
 
-To add one, add its content below. To replace one (never one that was released), remove the file by hand first.
+To add one, add its content below, or in `example.py` if FORMAT.md shows it.
+To replace one (never one that was released), remove the file by hand first.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from pathlib import Path
 from catalog_format.node import Entry, RootHeader
 from catalog_format.node_codec import NO_HASH, encode_node, encode_root
 from catalog_format.objects import CatalogDefinition, TreeLimits
+from tests.golden import example
 
 FOLDER = Path(__file__).parent
+EXAMPLE_CATALOG = "example_catalog"
 ATTEMPT_ID = "0123456789abcdef0123456789abcdef"
 LEAF = [
     Entry(b"B===\x1eorders", b"\x0a\x02\x0a\x00", 3),
@@ -49,13 +52,14 @@ FIRST_HEADER = RootHeader(version=0, created_at_ms=0, catalog=HEADER.catalog, pr
 
 
 def files() -> dict[str, bytes]:
-    """Bytes of every golden node file by file name."""
-    return {
+    """Bytes of every golden file by its path below `FOLDER`: node files on their own, and the example catalog of FORMAT.md."""
+    nodes = {
         "leaf.arrow": encode_node(LEAF, 0, ATTEMPT_ID).data,
         "inner.arrow": encode_node(INNER, 1, ATTEMPT_ID).data,
         "root.arrow": encode_root(HEADER, PIVOTS, BUFFER, ACTIONS)[0],
         "first_root.arrow": encode_root(FIRST_HEADER, [], [], [])[0],
     }
+    return nodes | {f"{EXAMPLE_CATALOG}/{path}": data for path, data in example.files().items()}
 
 
 def main() -> int:
@@ -63,6 +67,7 @@ def main() -> int:
     for name, data in files().items():
         path = FOLDER / name
         if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
             print(f"written: {name}, {len(data)} bytes")
         elif path.read_bytes() != data:

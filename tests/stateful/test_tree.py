@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import AsyncIterable, Coroutine
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from catalog_format.node import NO_STAMP, Root
+from catalog_format.node import NO_STAMP, Entry, Root
 from catalog_format.objects import TreeLimits
 from catalog_format.tree import MISS, changed_since, diff, is_empty, lookup, lookup_cached, scan, stamp_of
 from catalog_format.tree.invariants import reachable, verify
@@ -19,7 +19,7 @@ from tests.support.trees import MemoryNodes, commit, empty_root
 T = TypeVar("T")
 
 # Few enough to meet again; prefixes of each other and zero bytes, where separators and `after` could go wrong.
-UNIVERSE = sorted({stem + bytes([last]) * repeat for stem in (b"a", b"ab", b"b\x00", b"\xff") for last in range(6) for repeat in (1, 2)})
+UNIVERSE = sorted({stem + bytes([last]) * repeat for stem in (b"a", b"ab", b"b\x00", b"\xff") for last in range(7) for repeat in (1, 2, 3)})
 END = b"\xff" * 9
 keys = st.sampled_from(UNIVERSE)
 values = st.one_of(st.none(), st.binary(max_size=6), st.just(b"long" * 30))
@@ -35,7 +35,7 @@ class TreeMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner = asyncio.Runner()
+        self.loop = asyncio.new_event_loop()
         self.nodes = MemoryNodes()
         self.roots: list[Root] = []
         self.models: list[Model] = []
@@ -43,13 +43,11 @@ class TreeMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for root, model in zip(self.roots, self.models, strict=True):
             self.reads_as(root, model)
-        self.runner.close()
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
 
-    def run_now(self, work: Awaitable[T]) -> T:
-        async def wait() -> T:
-            return await work
-
-        return self.runner.run(wait())
+    def run_now(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(work)
 
     @initialize(rows=st.integers(3, 8), buffer_rows=st.integers(3, 8), node_bytes=st.sampled_from([200, 400, 4000]))
     def begin(self, rows: int, buffer_rows: int, node_bytes: int) -> None:
@@ -115,8 +113,17 @@ class TreeMachine(RuleBasedStateMachine):
         self.models.append(model)
         self.reads_as(root, model)
         assert self.run_now(verify(root, self.nodes)) == []
-        for base in range(0, version, 3):
-            self.look_for_change(base, version, b"", END)
+        self.walk_changes(version * 2 // 3, version)
+
+    def walk_changes(self, base: int, version: int) -> None:
+        """One by one, so that the first change hides no later one."""
+        was, now = self.models[base], self.models[version]
+        found: list[bytes] = []
+        low = b""
+        while (key := self.run_now(changed_since(self.roots[version], low, END, self.roots[base], self.nodes))) is not None:
+            found.append(key)
+            low = key + b"\0"
+        assert found == [key for key in UNIVERSE if stamp_in(was, key) != stamp_in(now, key)]
 
     def reads_as(self, root: Root, model: Model) -> None:
         self.nodes.warm = True
@@ -134,8 +141,8 @@ class TreeMachine(RuleBasedStateMachine):
         assert self.run_now(reachable(root, self.nodes)) <= self.nodes.nodes.keys()
 
 
-def seen(entry: object) -> tuple[bytes, int] | None:
-    return None if entry is None else (entry.value, entry.stamp)  # type: ignore[attr-defined]
+def seen(entry: Entry | None) -> tuple[bytes | None, int] | None:
+    return None if entry is None else (entry.value, entry.stamp)
 
 
 def stamp_in(model: Model, key: bytes) -> int:
@@ -146,7 +153,7 @@ def naive_diff(before: Model, after: Model) -> list[tuple[bytes, tuple[bytes, in
     return [(key, before.get(key), after.get(key)) for key in UNIVERSE if before.get(key) != after.get(key)]
 
 
-async def collected(items):  # type: ignore[no-untyped-def]
+async def collected(items: AsyncIterable[T]) -> list[T]:
     return [item async for item in items]
 
 

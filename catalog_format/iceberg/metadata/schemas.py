@@ -10,7 +10,8 @@ from typing import Any, Final
 import orjson
 
 from catalog_format.errors import InvalidArgumentError
-from catalog_format.iceberg.metadata.field_types import MIN_FORMAT_VERSIONS, NESTED_KINDS, FieldType, parse_type, type_key
+from catalog_format.iceberg.metadata.default_values import check_default
+from catalog_format.iceberg.metadata.field_types import MIN_FORMAT_VERSIONS, FieldType, parse_type, type_key
 from catalog_format.iceberg.metadata.json_fields import (
     JsonObject,
     as_object,
@@ -22,6 +23,7 @@ from catalog_format.iceberg.metadata.json_fields import (
     get_string,
     get_string_or_none,
     shown,
+    without_nulls,
 )
 
 INITIAL_SCHEMA_ID: Final = 0
@@ -98,7 +100,7 @@ class Schema:
             if required and field_type.kind == "unknown":
                 raise InvalidArgumentError(f"Cannot create required field with unknown type: {name}")
             for key in ("initial-default", "write-default"):
-                _check_default(field_type, node.get(key))
+                check_default(field_type, node.get(key))
             field = Field(get_int(node, "id"), name, ".".join((*path, name)), field_type, required, parent_id, node.get("initial-default"))
             self._add(field, node["type"], (*path, name), (*short_path, name))
 
@@ -147,6 +149,13 @@ class Schema:
             if not parent.required:
                 raise InvalidArgumentError(f"{refused}: must not be nested in an optional field {parent.full_name}")
 
+    def to_json(self, schema_id: int) -> JsonObject:
+        """The JSON form under that id, for storing; members that this code does not know are kept.
+
+        Null members of fields are left out: Java cannot read a null default.
+        """
+        return {**_stored_struct(self.raw), "type": "struct", "schema-id": schema_id}
+
     def parents(self, field: Field) -> list[Field]:
         """The fields that contain this one, innermost first."""
         found = []
@@ -168,7 +177,7 @@ def with_fresh_ids(schema: Schema, schema_id: int) -> Schema:
         new_ids[old_id] = next(counter)
         return new_ids[old_id]
 
-    fresh = {**_renumbered_struct(schema.raw, renumber), "type": "struct", "schema-id": schema_id}
+    fresh = {**_renumbered_struct(schema.raw, renumber), "schema-id": schema_id}
     if schema.identifier_field_ids:
         fresh["identifier-field-ids"] = sorted(new_ids[field_id] for field_id in schema.identifier_field_ids)
     return Schema(fresh)
@@ -202,6 +211,22 @@ def _renumbered(raw: Any, renumber: Callable[[int], int]) -> Any:
             return {**raw, "key-id": key_id, "key": key, "value-id": value_id, "value": value}
 
 
+def _stored_struct(raw: JsonObject) -> JsonObject:
+    return {**raw, "fields": [{**without_nulls(field), "type": _stored(field["type"])} for field in raw["fields"]]}
+
+
+def _stored(raw: Any) -> Any:
+    if isinstance(raw, str):
+        return raw
+    match raw["type"]:
+        case "struct":
+            return _stored_struct(raw)
+        case "list":
+            return {**raw, "element": _stored(raw["element"])}
+        case _:
+            return {**raw, "key": _stored(raw["key"]), "value": _stored(raw["value"])}
+
+
 def _struct_key(raw: JsonObject) -> Hashable:
     return tuple(
         (
@@ -232,23 +257,3 @@ def _type_key(raw: Any) -> Hashable:
 def _default_key(value: Any) -> bytes | None:
     # As bytes, because Python takes true and 1 for equal.
     return None if value is None else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
-def _check_default(field_type: FieldType, value: object) -> None:
-    """Raise unless the JSON value can be a default of the type (spec, appendix "JSON single-value serialization")."""
-    if value is None:
-        return
-    if field_type.kind in NESTED_KINDS or field_type.kind in ("unknown", "variant", "geometry", "geography"):
-        raise InvalidArgumentError(f"Invalid default value for {field_type}: {shown(value)} (must be null)")
-    expected: type | tuple[type, ...]
-    match field_type.kind:
-        case "boolean":
-            expected = bool
-        case "int" | "long":
-            expected = int
-        case "float" | "double":
-            expected = (int, float)
-        case _:
-            expected = str
-    if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-        raise InvalidArgumentError(f"Cannot parse default as a {field_type} value: {shown(value)}")

@@ -26,7 +26,7 @@ def add_schema(draft: ViewDraft, schema: Schema) -> int:
         if schema_key(existing) == key:
             return existing_id
         new_id = max(new_id, existing_id + 1)
-    draft.schemas = [*draft.schemas, {"type": "struct", **schema.raw, "schema-id": new_id}]
+    draft.schemas = [*draft.schemas, schema.to_json(new_id)]
     draft.last_added_schema_id = new_id
     draft.has_changes = True
     return new_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from catalog_format.errors import InvalidArgumentError
@@ -45,7 +46,7 @@ def test_a_new_schema_gets_the_next_id_and_raises_the_last_column_id() -> None:
 
 
 def test_the_last_column_id_never_falls() -> None:
-    assert apply(table(), add_schema(schema(ID, DAY)), set_schema(-1))["last-column-id"] == 3
+    assert apply(table(), add_schema(schema(ID)))["last-column-id"] == 3
 
 
 def test_an_equal_schema_is_reused_whatever_its_id_and_then_none_was_added() -> None:
@@ -98,6 +99,24 @@ def test_a_schema_is_checked_against_the_format_version() -> None:
     with pytest.raises(InvalidArgumentError, match="not supported until v3"):
         apply(table(), add_schema(schema(ID, field(4, "v", "variant"))))
     assert apply(table(3), add_schema(schema(ID, DAY, field(4, "v", "variant"))))["last-column-id"] == 4
+
+
+def test_null_members_of_fields_are_not_stored_since_java_cannot_read_them() -> None:
+    inner = field(5, "inner", "int", **{"write-default": None})
+    nested: list[Any] = [
+        {"type": "struct", "fields": [inner]},
+        {"type": "list", "element-id": 6, "element-required": True, "element": {"type": "struct", "fields": [inner]}},
+        {"type": "map", "key-id": 6, "key": "int", "value-id": 7, "value-required": True, "value": {"type": "struct", "fields": [inner]}},
+    ]
+    for field_type in nested:
+        result = apply(table(), add_schema(schema(ID, DAY, field(4, "s", field_type, doc=None, **{"initial-default": None}))))
+        assert b"null" not in orjson.dumps(result["schemas"])
+
+
+def test_a_void_field_outlives_its_column() -> None:
+    base = apply(table(1), add_spec({"fields": [{"source-id": 3, "transform": "void", "name": "at_day"}]}), set_spec(-1))
+    dropped = apply(base, add_schema(schema(ID, NAME)), set_schema(-1))
+    assert dropped["current-schema-id"] == 1
 
 
 def test_a_column_of_the_default_spec_cannot_be_dropped() -> None:
@@ -249,12 +268,31 @@ def test_malformed_updates_are_the_clients_mistake(update: dict[str, Any]) -> No
     ("field_type", "default", "accepted"),
     [
         ("int", 3, True),
+        ("int", 1 << 31, False),
         ("int", "3", False),
         ("int", True, False),
+        ("long", 1 << 31, True),
         ("boolean", True, True),
+        ("boolean", 1, False),
         ("double", 1.5, True),
-        ("string", "a", True),
+        ("double", 1, False),
+        ("string", "a\nb", True),
         ("decimal(4, 1)", "1.0", True),
+        ("decimal(4, 1)", "1.00", False),
+        ("decimal(4, 1)", "x", False),
+        ("decimal(4, 1)", "NaN", False),
+        ("date", "2020-02-29", True),
+        ("date", 18_000, False),
+        ("timestamp", "2020-01-01T10:00:00.000001", True),
+        ("timestamptz", "2020-01-01T10:00:00+00:00", True),
+        ("timestamptz", "2020-01-01T10:00:00+01:00", False),
+        ("timestamptz", "2020-01-01T10:00:00", False),
+        ("uuid", "f79c3e09-677c-4bbd-a479-3f349cb785e7", True),
+        ("uuid", "f79c3e09", False),
+        ("fixed[2]", "00fF", True),
+        ("fixed[2]", "00", False),
+        ("binary", "0a1b", True),
+        ("binary", "0a1", False),
         ("unknown", 1, False),
         ({"type": "struct", "fields": []}, {}, False),
     ],

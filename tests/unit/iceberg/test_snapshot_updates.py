@@ -213,6 +213,14 @@ def test_replacing_a_table_starts_main_again() -> None:
     assert log(result) == [1, 2, 9]
 
 
+def test_null_properties_of_a_blob_are_not_stored_since_java_cannot_read_them() -> None:
+    file = statistics(1)
+    file["blob-metadata"][0]["properties"] = None
+    result = apply(table_with_snapshots(1), {"action": "set-statistics", "statistics": file})
+    assert "properties" not in result["statistics"][0]["blob-metadata"][0]
+    assert "properties" in file["blob-metadata"][0]
+
+
 def test_statistics_are_replaced_by_snapshot_and_removed() -> None:
     base = apply(table_with_snapshots(2), {"action": "set-statistics", "statistics": statistics(1)})
     base = apply(base, {"action": "set-partition-statistics", "partition-statistics": partition_statistics(1)})

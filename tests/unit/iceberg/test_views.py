@@ -186,6 +186,8 @@ def test_a_dialect_is_not_lost_unless_a_property_allows_it() -> None:
         "Cannot replace view due to loss of view dialects (replace.drop-dialect.allowed=false):\n"
         "Previous dialects: [spark]\nNew dialects: [trino]"
     )
+    added = [add_version(version(sql("select 1"), sql("x", "trino"), version_id=2)), set_version(-1)]
+    assert apply(view(), *added)["current-version-id"] == 2
     allowed = {"action": "set-properties", "updates": {"replace.drop-dialect.allowed": "TRUE"}}
     assert apply(view(), allowed, *replacement)["current-version-id"] == 2
 

@@ -43,10 +43,10 @@ def test_a_mirror_takes_the_place_of_the_central_repository() -> None:
 
 
 def test_ivy_keeps_out_of_the_home_folder() -> None:
-    command = ivy_command(Path("/java"), Path("/ivy.jar"), Path("/work"))
-    assert command[:2] == ["/java", "-Divy.default.ivy.user.dir=/work/ivy"]
-    assert command[command.index("-cache") + 1] == "/work/cache"
-    assert command[command.index("-retrieve") + 1] == "/work/lib/[artifact]-[revision](-[classifier]).[ext]"
+    command = ivy_command(Path("/java"), Path("/ivy.jar"), Path("/somewhere"))
+    assert command[:2] == ["/java", "-Divy.default.ivy.user.dir=/somewhere/ivy"]
+    assert command[command.index("-cache") + 1] == "/somewhere/cache"
+    assert command[command.index("-retrieve") + 1] == "/somewhere/lib/[artifact]-[revision](-[classifier]).[ext]"
 
 
 def test_jars_that_are_there_need_neither_java_nor_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

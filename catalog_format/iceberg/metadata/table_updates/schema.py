@@ -22,7 +22,7 @@ def add_schema(draft: TableDraft, schema: Schema) -> int:
         return schema_id
     draft.last_column_id = last_column_id
     if not exists:
-        draft.schemas = [*draft.schemas, {"type": "struct", **schema.raw, "schema-id": schema_id}]
+        draft.schemas = [*draft.schemas, schema.to_json(schema_id)]
     draft.added_schema_ids.add(schema_id)
     draft.last_added_schema_id = schema_id
     draft.has_changes = draft.layout_changed = True

@@ -11,6 +11,7 @@ from catalog_format.iceberg.metadata.json_fields import (
     get_object,
     get_string,
     get_string_map,
+    without_nulls,
 )
 from catalog_format.iceberg.metadata.table_draft import TableDraft
 
@@ -19,14 +20,7 @@ def apply_set_statistics(draft: TableDraft, update: JsonObject) -> None:
     file = get_object(update, "statistics")
     _check_file(file)
     get_long(file, "file-footer-size-in-bytes")
-    for item in get_array(file, "blob-metadata"):
-        blob = as_object(item, "blob metadata")
-        get_string(blob, "type")
-        get_long(blob, "snapshot-id")
-        get_long(blob, "sequence-number")
-        get_integers(blob, "fields")
-        if blob.get("properties") is not None:
-            get_string_map(blob, "properties")
+    file = {**file, "blob-metadata": [_checked_blob(item) for item in get_array(file, "blob-metadata")]}
     draft.statistics = [*_others(draft.statistics, {file["snapshot-id"]}), file]
     draft.has_changes = True
 
@@ -60,6 +54,17 @@ def remove_statistics_of(draft: TableDraft, snapshot_ids: set[int]) -> None:
 
 def _others(files: list[JsonObject], snapshot_ids: set[int]) -> list[JsonObject]:
     return [file for file in files if file["snapshot-id"] not in snapshot_ids]
+
+
+def _checked_blob(raw: object) -> JsonObject:
+    blob = without_nulls(as_object(raw, "blob metadata"))
+    get_string(blob, "type")
+    get_long(blob, "snapshot-id")
+    get_long(blob, "sequence-number")
+    get_integers(blob, "fields")
+    if "properties" in blob:
+        get_string_map(blob, "properties")
+    return blob
 
 
 def _check_file(file: JsonObject) -> None:

@@ -1,0 +1,123 @@
+"""Settings of the server: flags over environment (`TREELINE_…`) over a TOML file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from catalog_format.errors import InvalidArgumentError
+
+DEFAULT_ROOT_NAME = "treeline"
+_ROOT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Times are in the unit that a name ends with."""
+
+    model_config = SettingsConfigDict(env_prefix="TREELINE_", extra="forbid", frozen=True, toml_file=None)
+
+    roots: list[str] = Field(default_factory=list, description="[NAME=]URL of each catalog that is served")
+    host: str = "127.0.0.1"
+    port: int = Field(8181, ge=0, le=65535)
+    init: bool = True
+    allow_open_access: bool = False
+    token: SecretStr | None = Field(None, description="static bearer token that every request must carry")
+    max_staleness_ms: int = Field(0, ge=0, le=3_600_000)
+    node_cache_mib: int = Field(64, ge=1, le=65536)
+    response_cache_mib: int = Field(64, ge=0, le=65536)
+    body_limit_mib: int = Field(64, ge=1, le=1024)
+    idempotency_lifetime_minutes: int = Field(30, ge=1, le=1440)
+    request_log: bool = True
+    s3_endpoint: str | None = None
+    s3_region: str | None = None
+    s3_path_style: bool | None = None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @field_validator("token")
+    @classmethod
+    def _token_is_not_empty(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not token.get_secret_value().strip():
+            raise ValueError("must not be empty; leave it out for no token")
+        return token
+
+    @model_validator(mode="after")
+    def _open_access_is_asked_for(self) -> Settings:
+        if self.host not in _LOOPBACK and self.token is None and not self.allow_open_access:
+            raise ValueError(
+                f"host {self.host} can be reached from elsewhere and no token is set: set TREELINE_TOKEN, "
+                "or allow everybody with --allow-open-access"
+            )
+        return self
+
+    def named_roots(self) -> dict[str, str]:
+        """Name to URL, in the order given. Raises `InvalidArgumentError`."""
+        named: dict[str, str] = {}
+        for text in self.roots:
+            name, separator, url = text.partition("=")
+            if not separator or not _ROOT_NAME.fullmatch(name):
+                if separator and "/" not in name:
+                    raise InvalidArgumentError(f"Root name {name!r} must be 1 to 64 letters, digits, '_', '.' or '-'")
+                name, url = DEFAULT_ROOT_NAME, text
+            if not url:
+                raise InvalidArgumentError(f"Root {name} has no URL; write NAME=URL, such as {name}=s3://bucket/prefix")
+            if name in named:
+                raise InvalidArgumentError(f"Two roots are called {name}; give each a name of its own: --root NAME=URL")
+            named[name] = url
+        if not named:
+            raise InvalidArgumentError("No root is given; say where the catalog is: --root FOLDER or --root s3://bucket/prefix")
+        return named
+
+    def store_options(self) -> dict[str, str]:
+        """Options for the stores, in Iceberg's names. Credentials come from the usual environment."""
+        options: dict[str, str] = {}
+        if self.s3_endpoint:
+            options["s3.endpoint"] = self.s3_endpoint
+        if self.s3_region:
+            options["s3.region"] = self.s3_region
+        if self.s3_path_style is not None:
+            options["s3.path-style-access"] = str(self.s3_path_style).lower()
+        return options
+
+    def client_config(self, url: str) -> dict[str, str]:
+        """What clients need to reach the files of a root; never a secret."""
+        if not url.startswith("s3://"):
+            return {}
+        config: dict[str, str] = {}
+        if self.s3_endpoint:
+            config["s3.endpoint"] = self.s3_endpoint
+            config["s3.path-style-access"] = str(self.s3_path_style is not False).lower()
+        config["client.region"] = self.s3_region or "us-east-1"
+        config["io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        return config
+
+
+def load_settings(flags: dict[str, Any], config_file: Path | None) -> Settings:
+    """Settings from everywhere. Raises `InvalidArgumentError`, one line that names each bad setting."""
+    if config_file is not None and not config_file.is_file():
+        raise InvalidArgumentError(f"Settings file {config_file} does not exist")
+
+    class FromFile(Settings):
+        model_config = SettingsConfigDict(toml_file=config_file)
+
+    try:
+        return FromFile(**flags)
+    except ValidationError as error:
+        lines = [f"{'.'.join(str(part) for part in entry['loc']) or 'settings'}: {entry['msg']}" for entry in error.errors()]
+        raise InvalidArgumentError("; ".join(lines)) from None
+    except ValueError as error:
+        raise InvalidArgumentError(f"Settings file {config_file} cannot be read: {error}") from None
