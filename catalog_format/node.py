@@ -117,10 +117,8 @@ class Rows:
 
     def bisect_right(self, key: bytes) -> int:
         """Number of rows whose key is at most `key`."""
-        index = self.bisect_left(key)
-        if index < self.count and self.key(index) == key:
-            return index + 1
-        return index
+        # No key lies between `key` and `key` with a zero byte appended.
+        return self.bisect_left(key + b"\0")
 
     def find(self, key: bytes) -> int | None:
         """Index of the row with exactly this key."""

@@ -5,65 +5,64 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from catalog_format.clock import Clock, SystemClock
 from catalog_format.ids import Ids, SystemIds
+from irc_server.auth import StaticToken
 from irc_server.call import Services
-from irc_server.error_map import error_body
-from irc_server.middleware import BearerToken, BodyReader, RawPath, RememberedRefusals, RequestLog
-from irc_server.roots import Root, Roots
-from irc_server.routes import make_routes
+from irc_server.idempotency import AnswerMemory
+from irc_server.middleware import BearerToken, BodyReader, Compression, RawPath, RepeatedRequests, RequestLog
+from irc_server.roots import Opening, Root, Roots
+from irc_server.routes import make_router
 from irc_server.settings import Settings
 from irc_server.wire.answers import MetadataAnswers
 
-_COMPRESSION_LEVEL = 1
-_COMPRESS_FROM_BYTES = 1024
 
+class Application:
+    """Everything that answers requests. Its catalogs are open between `open` and `close`, or while its lifespan lasts."""
 
-def make_app(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> Starlette:
-    """The application; its catalogs are opened when it starts and closed when it stops. Raises `InvalidArgumentError`."""
-    watch, source = clock or SystemClock(), ids or SystemIds()
-    roots = Roots([Root(name, url, settings.store_options(), settings.client_config(url)) for name, url in settings.named_roots().items()])
-    services = Services(roots, settings, MetadataAnswers(settings.response_cache_mib << 20))
+    def __init__(self, settings: Settings, roots: Roots, router: Router, asgi: ASGIApp) -> None:
+        self.roots = roots
+        self.router = router
+        self._settings = settings
+        self._asgi = asgi
+        router.lifespan_context = self._lifespan
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, app: object) -> AsyncIterator[None]:
         try:
-            for root in roots:
-                await root.open(
-                    init=settings.init, node_cache_bytes=settings.node_cache_mib << 20, max_staleness_s=settings.max_staleness_ms / 1000
-                )
+            await self.open()
             yield
         finally:
-            for root in roots:
-                await root.close()
+            await self.close()
 
-    middleware = [Middleware(RequestLog, clock=watch, ids=source)] if settings.request_log else []
+    async def open(self) -> None:
+        """Open every root. Raises what opening a catalog raises; a catalog that is not there yet is no error without `init`."""
+        for root in self.roots:
+            await root.open(init=self._settings.init)
+
+    async def close(self) -> None:
+        """Finish what was taken, and release the stores."""
+        for root in self.roots:
+            await root.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._asgi(scope, receive, send)
+
+
+def make_app(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> Application:
+    """Raises `InvalidArgumentError` for roots that make no sense."""
+    watch, source = clock or SystemClock(), ids or SystemIds()
+    opening = Opening(settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source)
+    roots = Roots([Root(name, url, settings.client_config(url), opening) for name, url in settings.named_roots().items()])
+    router = make_router(Services(roots, settings, MetadataAnswers(settings.response_cache_mib << 20)))
+
+    asgi: ASGIApp = RepeatedRequests(router, AnswerMemory(settings.idempotency_lifetime_minutes * 60, watch))
+    asgi = Compression(BodyReader(asgi, settings.body_limit_mib << 20))
     if settings.token is not None:
-        middleware.append(Middleware(BearerToken, token=settings.token.get_secret_value()))
-    middleware += [
-        Middleware(GZipMiddleware, minimum_size=_COMPRESS_FROM_BYTES, compresslevel=_COMPRESSION_LEVEL),
-        Middleware(BodyReader, limit_bytes=settings.body_limit_mib << 20),
-        Middleware(RememberedRefusals, lifetime_s=settings.idempotency_lifetime_minutes * 60, clock=watch),
-        Middleware(RawPath),
-    ]
-    return Starlette(
-        routes=make_routes(services), middleware=middleware, lifespan=lifespan, exception_handlers={HTTPException: _not_routed}
-    )
-
-
-async def _not_routed(request: Request, error: Exception) -> Response:
-    """No such path, or no such method for it."""
-    assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        message, kind = f"{request.method} is not offered for {request.url.path}", "UnsupportedOperationException"
-    else:
-        message, kind = f"No such path: {request.url.path}", "NotFoundException"
-    body = b"" if request.method == "HEAD" else error_body(message, kind, error.status_code)
-    return Response(body, error.status_code, dict(error.headers or {}), "application/json")
+        asgi = BearerToken(asgi, StaticToken(settings.token.get_secret_value()))
+    if settings.request_log:
+        asgi = RequestLog(asgi, watch, source)
+    return Application(settings, roots, router, RawPath(asgi))

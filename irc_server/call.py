@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 
-from catalog_format.errors import InvalidArgumentError, NoSuchTableError
+from catalog_format.errors import InvalidArgumentError, NoSuchNamespaceError, NoSuchTableError, NoSuchViewError, NotFoundError
 from catalog_format.keys import LEVEL_SEPARATOR, Identifier
-from catalog_format.names import Place, ResolvedName, resolve
+from catalog_format.names import TRANSACTION_PREFIX, Place, ResolvedName, resolve
 from catalog_format.scope import Page, RequestContext, Scope
-from irc_server.roots import Root, Roots, Warehouse, within
+from irc_server.idempotency import noted_on
+from irc_server.roots import Root, Roots
 from irc_server.settings import Settings
+from irc_server.warehouses import View, Warehouse, within
 from irc_server.wire.answers import MetadataAnswers
+from irc_server.wire.compression import accepts_gzip
 from irc_server.wire.json_body import Json, parse_object
 
 MAX_PAGE = 10_000
-MAX_KEY = 200
+MAX_AGENT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,85 +40,133 @@ class Target:
     scope: Scope
     rest: Identifier
     prefix: Identifier
+    home: str
+    """The scope in one word; equal for names that can be changed together."""
 
     def shown(self, identifier: Identifier) -> Identifier:
         return self.prefix + identifier
 
 
+def no_namespace(namespace: Identifier) -> NoSuchNamespaceError:
+    return NoSuchNamespaceError(f"Namespace does not exist: {dotted(namespace)}")
+
+
+def no_table(identifier: Identifier) -> NoSuchTableError:
+    return NoSuchTableError(f"Table does not exist: {dotted(identifier)}")
+
+
+def no_view(identifier: Identifier) -> NoSuchViewError:
+    return NoSuchViewError(f"View does not exist: {dotted(identifier)}")
+
+
+def dotted(identifier: Identifier) -> str:
+    """A name for messages."""
+    return ".".join(identifier) or "(the empty name)"
+
+
 class Call:
     """Everything that a handler needs to know of its request."""
 
-    def __init__(self, request: Request, services: Services) -> None:
+    def __init__(self, request: Request, services: Services, warehouse: Warehouse) -> None:
         self.request = request
         self.services = services
-        prefix = request.path_params.get("prefix")
-        self.warehouse: Warehouse = services.roots.prefixed(None if prefix is None else unquote(prefix))
+        self.warehouse = warehouse
 
     @property
     def root(self) -> Root:
-        return self.services.roots.named(self.warehouse.root)
+        return self.warehouse.root
+
+    # What the request says -----------------------------------------------------------------------
 
     def segment(self, name: str) -> str:
-        """A decoded segment of the path."""
-        return unquote(self.request.path_params[name], errors="strict")
+        """A decoded segment of the path. Raises `InvalidArgumentError`."""
+        return decoded(self.request.path_params[name])
 
     def namespace(self) -> Identifier:
-        """The namespace of the path: levels joined by 0x1F."""
-        return namespace_of(self.segment("namespace"))
+        """The namespace of the path, levels joined by 0x1F. Raises `NoSuchNamespaceError` for the empty one."""
+        namespace = namespace_of(self.segment("namespace"))
+        if not namespace:
+            raise no_namespace(namespace)
+        return namespace
+
+    def object_name(self, name: str) -> Identifier:
+        """The table or view of the path, with its namespace."""
+        return (*namespace_of(self.segment("namespace")), self.segment(name))
 
     def query(self, name: str) -> str | None:
         return self.request.query_params.get(name)
 
     def page(self) -> Page | None:
-        """The page asked for; None for everything. `pageToken=` (empty) begins a listing in pages."""
+        """The page asked for; None for everything: without `pageToken` (empty: the first page) no size makes pages."""
         token, size = self.query("pageToken"), self.query("pageSize")
-        if token is None and size is None:
+        if size is not None and not (size.isascii() and size.isdecimal() and 0 < len(size) <= 10 and int(size) > 0):
+            raise InvalidArgumentError(f"pageSize must be a positive number, not {size[:40]!r}")
+        if token is None:
             return None
-        if size is None:
-            return Page(token or None)
-        if not size.isdecimal() or not 0 < int(size) < 1 << 31:
-            raise InvalidArgumentError(f"pageSize must be a positive number, not {size!r}")
-        return Page(token or None, min(int(size), MAX_PAGE))
+        return Page(token or None) if size is None else Page(token or None, min(int(size), MAX_PAGE))
 
     async def body(self) -> Json:
         return parse_object(await self.request.body())
 
-    async def context(self) -> RequestContext:
-        """Who asks, and the idempotency key with the hash of what is asked."""
-        agent = self.request.headers.get("user-agent", "")[:MAX_KEY]
-        key = self.request.headers.get("idempotency-key")
-        if key is None:
-            return RequestContext(agent)
-        if not 0 < len(key) <= MAX_KEY or not key.isprintable():
-            raise InvalidArgumentError(f"Idempotency-Key must be 1 to {MAX_KEY} printable characters")
-        digest = hashlib.sha256(f"{self.request.method} {self.request.url.path}?{self.request.url.query}\n".encode())
-        digest.update(await self.request.body())
-        return RequestContext(agent, key, digest.digest())
+    @property
+    def accepts_gzip(self) -> bool:
+        return accepts_gzip(self.request.headers.get("accept-encoding", ""))
 
-    async def scope(self, *, write: bool) -> Scope:
-        """The scope of the path's prefix."""
-        return await self.services.roots.scope(self.warehouse, write=write)
+    def context(self) -> RequestContext:
+        """Who asks, and the idempotency key with the hash of what is asked."""
+        agent = self.request.headers.get("user-agent", "")[:MAX_AGENT]
+        noted = noted_on(self.request.scope)
+        return RequestContext(agent) if noted is None else RequestContext(agent, noted.key, noted.request_hash)
+
+    # Where it takes effect -----------------------------------------------------------------------
 
     async def target(self, resolved: ResolvedName, *, write: bool) -> Target:
         """Where an ordinary name, or a name below a transaction, takes effect."""
-        if resolved.place is Place.TRANSACTION and resolved.transaction_id is not None:
-            return Target(await within(self.root.catalog, resolved.transaction_id, write=write), resolved.rest, resolved.prefix)
-        return Target(await self.scope(write=write), resolved.rest, ())
+        if resolved.place is not Place.TRANSACTION:
+            return Target(await self.warehouse.scope(write=write), resolved.rest, (), self.warehouse.prefix)
+        transaction_id = resolved.transaction_id or ""
+        if resolve(resolved.rest).place is not Place.CATALOG:
+            raise no_namespace(resolved.prefix + resolved.rest)
+        scope = await within(await self.root.catalog(), transaction_id, write=write)
+        home = Warehouse(self.root, View.TRANSACTION, transaction_id=transaction_id).prefix
+        return Target(scope, resolved.rest, resolved.prefix, home)
 
-    async def object_target(self, identifier: Identifier, *, write: bool) -> Target:
-        """Where a table or a view takes effect; nothing but namespaces lies in the system namespace itself."""
-        resolved = resolve(identifier)
-        inside = resolved.place is Place.CATALOG or (resolved.place is Place.TRANSACTION and len(resolved.rest) > 0)
-        if not inside or (resolved.place is Place.TRANSACTION and not resolved.rest):
-            name = ".".join(identifier)
-            if write:
-                raise InvalidArgumentError(f"{name} cannot be made: the system namespace holds nothing but transactions")
-            raise NoSuchTableError(f"Table does not exist: {name}")
-        return await self.target(resolved, write=write)
+    async def object_target(self, identifier: Identifier, missing: Callable[[Identifier], NotFoundError], *, write: bool) -> Target:
+        """Where a table or view that should exist lies; the system namespace itself holds none."""
+        resolved = resolve(identifier[:-1])
+        if resolved.place not in {Place.CATALOG, Place.TRANSACTION} or not resolved.rest:
+            raise missing(identifier)
+        return _below(await self.target(resolved, write=write), identifier[-1])
+
+    async def new_object_target(self, identifier: Identifier) -> Target:
+        """Where a table or view is to be made."""
+        resolved = resolve(identifier[:-1])
+        if resolved.place is Place.UNKNOWN:
+            raise no_namespace(identifier[:-1])
+        if resolved.place in {Place.SYSTEM, Place.TRANSACTIONS} or not resolved.rest:
+            raise InvalidArgumentError(
+                f"{dotted(identifier)} cannot be made: tables and views lie in namespaces of the catalog, or of a transaction as in "
+                f"sys.dtxns.{TRANSACTION_PREFIX}<id>.<namespace>"
+            )
+        return _below(await self.target(resolved, write=True), identifier[-1])
+
+
+def _below(parent: Target, name: str) -> Target:
+    return Target(parent.scope, (*parent.rest, name), parent.prefix, parent.home)
+
+
+def decoded(segment: str) -> str:
+    """Text of a path's segment. Java writes a space as "+" and a plus as "%2B", as in forms; others write "%20" and "%2B"."""
+    try:
+        return unquote_plus(segment, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidArgumentError(f"{segment[:80]!r} in the path is not UTF-8 when decoded") from None
 
 
 def namespace_of(text: str) -> Identifier:
-    """Levels of a namespace as clients write it in paths and queries. Raises `InvalidArgumentError` for an empty level."""
+    """Levels of a namespace as clients write it in paths and queries; () for nothing. Raises `InvalidArgumentError` for an empty level."""
+    if not text:
+        return ()
     levels = tuple(text.split(LEVEL_SEPARATOR))
     if not all(levels):
         raise InvalidArgumentError("A namespace must not have empty levels")

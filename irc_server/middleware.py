@@ -1,56 +1,131 @@
-"""Pure ASGI middleware: raw paths, the token, bodies, remembered refusals, the log of requests."""
+"""Pure ASGI middleware: raw paths, the log of requests, the token, compression, bodies, repeated requests."""
 
 from __future__ import annotations
 
-import hmac
 import sys
-import zlib
-from collections.abc import Callable
+import traceback
 
 import orjson
-from cachetools import TTLCache
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from catalog_format.clock import Clock
 from catalog_format.errors import InvalidArgumentError, TreelineError
 from catalog_format.ids import Ids
-from irc_server.error_map import NotAuthorizedError, PayloadTooLargeError, error_response
+from irc_server.auth import StaticToken
+from irc_server.error_map import NotAuthorizedError, PayloadTooLargeError, error_response, foreseen
+from irc_server.idempotency import KEY_HEADER, Answer, AnswerMemory, note_on, repeatable
+from irc_server.wire.compression import COMPRESS_FROM_BYTES, TooLargeWhenPlain, accepts_gzip, packed, unpacked
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-REMEMBERED = 10_000
-# Refusals that come out the same when the request is repeated.
-_DETERMINISTIC = range(400, 500)
-_NOT_DETERMINISTIC = {401, 408, 413, 429}
+ERROR_KEY = "treeline.error"
+_MAX_LOGGED = 500
 
 
 class RawPath:
-    """Routes match the path as it was sent, so that an encoded slash stays within its segment."""
+    """Routes match the path as it was sent, so that an encoded slash stays within its segment. To be the outermost."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            raw = scope.get("raw_path") or scope["path"].encode()
-            scope = {**scope, "path": raw.split(b"?")[0].decode("ascii", "replace")}
+            raw: bytes = scope.get("raw_path") or scope["path"].encode()
+            scope["path"] = raw.partition(b"?")[0].decode("latin-1")
         await self._app(scope, receive, send)
+
+
+class RequestLog:
+    """One JSON line a request on standard error, and an id in the answer by which to find it."""
+
+    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids) -> None:
+        self._app = app
+        self._clock = clock
+        self._ids = ids
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, request_id = self._clock.elapsed(), self._ids.attempt_id()[:16]
+        status, sent = 0, 0
+
+        async def note(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                # A new list: answers in the cache share theirs.
+                message = {**message, "headers": [*message["headers"], (b"x-request-id", request_id.encode())]}
+            else:
+                sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note)
+        finally:
+            line: dict[str, object] = {
+                "at": self._clock.now_ms(),
+                "request": request_id,
+                "method": scope["method"],
+                "path": scope["path"][:_MAX_LOGGED],
+                "status": status,
+                "ms": round((self._clock.elapsed() - began) * 1000, 2),
+                "bytes": sent,
+                "agent": Headers(scope=scope).get("user-agent", "")[:_MAX_LOGGED],
+            }
+            error: Exception | None = scope.get(ERROR_KEY)
+            if error is not None:
+                line["error"] = f"{type(error).__name__}: {error}"[:_MAX_LOGGED]
+                if not foreseen(error):
+                    line["traceback"] = "".join(traceback.format_exception(error))
+            sys.stderr.write(orjson.dumps(line).decode(errors="replace") + "\n")
 
 
 class BearerToken:
-    """Refuses requests without the token; the comparison takes the same time whatever is sent."""
+    """Refuses requests without the token."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: StaticToken) -> None:
         self._app = app
-        self._expected = f"Bearer {token}".encode()
+        self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
-            sent = Headers(scope=scope).get("authorization", "").encode()
-            if not hmac.compare_digest(sent, self._expected):
+            sent = Headers(scope=scope).get("authorization", "").encode("latin-1")
+            if not self._token.admits(sent):
                 await error_response(NotAuthorizedError("A valid bearer token is needed"))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+class Compression:
+    """gzip for answers over 1 KiB, where it is accepted. What is compressed already passes as it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
+            await self._app(scope, receive, send)
+            return
+        start: Message = {}
+
+        async def pack(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            body = message.get("body", b"")
+            # Every answer of this server is one part.
+            if len(body) >= COMPRESS_FROM_BYTES and not any(name == b"content-encoding" for name, _ in start["headers"]):
+                body = await packed(body)
+                kept = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+                added = [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"), (b"content-length", str(len(body)).encode())]
+                start = {**start, "headers": kept + added}
+                message = {**message, "body": body}
+            await send(start)
+            await send(message)
+
+        await self._app(scope, receive, pack)
 
 
 class BodyReader:
@@ -64,23 +139,22 @@ class BodyReader:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
+        headers = Headers(scope=scope)
         try:
+            if headers.get("content-length", "0").isdecimal() and int(headers.get("content-length", "0")) > self._limit:
+                raise self._too_large()
             body = await self._read(receive)
-            if Headers(scope=scope).get("content-encoding", "").lower() == "gzip":
-                body = self._decompressed(body)
+            encoding = headers.get("content-encoding", "identity").lower()
+            if encoding == "gzip":
+                body = unpacked(body, self._limit)
+            elif encoding != "identity":
+                raise InvalidArgumentError(f"Content-Encoding {encoding!r} is not understood; send gzip or plain JSON")
+        except TooLargeWhenPlain:
+            await error_response(self._too_large())(scope, receive, send)
         except (TreelineError, PayloadTooLargeError) as error:
             await error_response(error)(scope, receive, send)
-            return
-        given = False
-
-        async def receive_whole() -> Message:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self._app(scope, receive_whole, send)
+        else:
+            await self._app(scope, _given(body, receive), send)
 
     async def _read(self, receive: Receive) -> bytes:
         parts: list[bytes] = []
@@ -92,99 +166,65 @@ class BodyReader:
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._limit:
-                raise PayloadTooLargeError(f"The body is larger than {self._limit} bytes")
+                raise self._too_large()
             more = message.get("more_body", False)
         return b"".join(parts)
 
-    def _decompressed(self, body: bytes) -> bytes:
-        unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        try:
-            plain = unpacker.decompress(body, self._limit + 1)
-        except zlib.error as error:
-            raise InvalidArgumentError(f"The body is not valid gzip: {error}") from None
-        if len(plain) > self._limit:
-            raise PayloadTooLargeError(f"The body is larger than {self._limit} bytes when decompressed")
-        if not unpacker.eof:
-            raise InvalidArgumentError("The body is not valid gzip: it ends too early")
-        return plain
+    def _too_large(self) -> PayloadTooLargeError:
+        return PayloadTooLargeError(f"The body is larger than {self._limit} bytes; the server's body-limit-mib sets the limit")
 
 
-class RememberedRefusals:
-    """Answers a repeated idempotency key with the refusal that it met in this process. Successes live in the tree."""
+class RepeatedRequests:
+    """Answers a repeated idempotency key from memory, where there is something to remember. Needs whole bodies."""
 
-    def __init__(self, app: ASGIApp, lifetime_s: float, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, memory: AnswerMemory) -> None:
         self._app = app
-        self._refusals: TTLCache[tuple[str, str, str], tuple[Message, bytes]] = TTLCache(REMEMBERED, lifetime_s, clock.elapsed)
+        self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        client_key = Headers(scope=scope).get("idempotency-key") if scope["type"] == "http" else None
+        repeats = scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}
+        client_key = Headers(scope=scope).get(KEY_HEADER) if repeats else None
         if client_key is None:
             await self._app(scope, receive, send)
             return
-        message = await receive()
-        key = (client_key, f"{scope['method']} {scope['path']}", str(zlib.crc32(message.get("body", b""))))
-        held = self._refusals.get(key)
+        body: bytes = (await receive()).get("body", b"")
+        try:
+            request = repeatable(scope, client_key, body)
+            held = await self._memory.recall(request)
+        except TreelineError as error:
+            await error_response(error)(scope, receive, send)
+            return
         if held is not None:
-            await send(held[0])
-            await send({"type": "http.response.body", "body": held[1]})
+            await send(held.start)
+            await send(held.body)
             return
         start: Message = {}
+        answer: Answer | None = None
 
-        async def replay() -> Message:
-            nonlocal message
-            given, message = message, {}
-            return given or await receive()
-
-        async def remember(part: Message) -> None:
-            nonlocal start
-            if part["type"] == "http.response.start":
-                start = part
-            elif start["status"] in _DETERMINISTIC and start["status"] not in _NOT_DETERMINISTIC and not part.get("more_body"):
-                self._refusals[key] = (start, part.get("body", b""))
-            await send(part)
-
-        await self._app(scope, replay, remember)
-
-
-class RequestLog:
-    """One JSON line a request on standard error, and an id in the answer by which to find it."""
-
-    def __init__(self, app: ASGIApp, clock: Clock, ids: Ids, write: Callable[[str], object] = sys.stderr.write) -> None:
-        self._app = app
-        self._clock = clock
-        self._ids = ids
-        self._write = write
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, request_id = self._clock.elapsed(), self._ids.attempt_id()[:16]
-        status, sent = 0, 0
-
-        async def note(message: Message) -> None:
-            nonlocal status, sent
+        async def listen(message: Message) -> None:
+            nonlocal start, answer
             if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = request_id
+                start = message
             else:
-                sent += len(message.get("body", b""))
+                answer = Answer(start, message)
             await send(message)
 
+        note_on(scope, request)
         try:
-            await self._app(scope, receive, note)
+            await self._app(scope, _given(body, receive), listen)
         finally:
-            line = {
-                "at": self._clock.now_ms(),
-                "request": request_id,
-                "method": scope["method"],
-                "path": (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace"),
-                "status": status,
-                "ms": round((self._clock.elapsed() - began) * 1000, 2),
-                "bytes": sent,
-                "agent": Headers(scope=scope).get("user-agent", ""),
-            }
-            error = scope.get("treeline.error")
-            if error is not None:
-                line["error"] = f"{type(error).__name__}: {error}"
-            self._write(orjson.dumps(line).decode() + "\n")
+            self._memory.finish(request, scope, answer)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the whole body first."""
+    given = False
+
+    async def receive_whole() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_whole

@@ -1,93 +1,95 @@
-"""Roots: the catalogs that a server serves, and what a warehouse or a prefix names within them."""
+"""Roots: the catalogs that a server serves, each open or not there yet."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import Enum, auto
 
-from catalog_format.catalog import StoredCatalog, open_catalog
-from catalog_format.door import TransactionStatus
-from catalog_format.errors import (
-    InvalidArgumentError,
-    NoSuchNamespaceError,
-    NoSuchTransactionError,
-    NoSuchWarehouseError,
-    NotACatalogError,
-)
-from catalog_format.scope import Scope
+import orjson
 
-_MILLIS = re.compile(r"\d{12,}")
-
-
-class View(Enum):
-    """Which state of a root is meant."""
-
-    MAIN = auto()
-    VERSION = auto()
-    TRANSACTION = auto()
+from catalog_format.catalog import create_catalog, open_catalog
+from catalog_format.clock import Clock
+from catalog_format.door import Catalog
+from catalog_format.errors import InvalidArgumentError, NoSuchNamespaceError, NoSuchWarehouseError, NotACatalogError
+from catalog_format.ids import Ids
+from catalog_format.storage import open_storage
+from catalog_format.storage.opening import split_location
 
 
 @dataclass(frozen=True, slots=True)
-class Warehouse:
-    """A root, seen as it is now, as it was, or from within a transaction."""
+class Opening:
+    """How the catalogs of a server are opened."""
 
-    root: str
-    view: View = View.MAIN
-    version: int = 0
-    transaction_id: str = ""
-
-    @property
-    def prefix(self) -> str:
-        """One URL-safe segment that names this again."""
-        match self.view:
-            case View.MAIN:
-                return self.root
-            case View.VERSION:
-                return f"{self.root}@v{self.version}"
-            case View.TRANSACTION:
-                return f"{self.root}@dtxn_{self.transaction_id}"
+    options: Mapping[str, str]
+    """For the stores, in Iceberg's names."""
+    node_cache_bytes: int
+    max_staleness_s: float
+    clock: Clock
+    ids: Ids
 
 
 class Root:
     """One catalog, open or not there yet."""
 
-    def __init__(self, name: str, url: str, options: Mapping[str, str], client_config: Mapping[str, str]) -> None:
+    def __init__(self, name: str, url: str, client_config: Mapping[str, str], opening: Opening) -> None:
         self.name = name
         self.url = url
         self.client_config = client_config
-        self._options = options
-        self._catalog: StoredCatalog | None = None
+        # The choice of a FileIO is a default that a session may overrule, so it does not go with each table.
+        self.table_config = orjson.dumps({key: value for key, value in client_config.items() if key != "io-impl"})
+        self.location = split_location(url.rstrip("/"))
+        self._how = opening
+        self._catalog: Catalog | None = None
         self._opening = asyncio.Lock()
 
     @property
     def is_open(self) -> bool:
         return self._catalog is not None
 
-    @property
-    def catalog(self) -> StoredCatalog:
-        """Raises `NoSuchWarehouseError` while there is no catalog at the root."""
-        if self._catalog is None:
-            raise NoSuchWarehouseError(
-                f"{self.name} ({self.url}) holds no catalog yet: create one with `CREATE NAMESPACE sys` or `treeline init {self.url}`"
+    async def catalog(self) -> Catalog:
+        """The open catalog. While there is none, each call looks whether somebody has made it.
+
+        Raises `NoSuchNamespaceError`: Java shows its message, where it would take another for a table that is not there.
+        """
+        if self._catalog is None and not await self.open(init=False):
+            raise NoSuchNamespaceError(
+                f"{self.name} ({self.url}) holds no catalog yet: create it with CREATE NAMESPACE sys in this catalog, "
+                f"or with `treeline init {self.url}`"
             )
+        assert self._catalog is not None
         return self._catalog
 
-    async def open(self, *, init: bool, node_cache_bytes: int, max_staleness_s: float) -> None:
-        """Open the catalog; without `init` it may be missing."""
+    async def open(self, *, init: bool) -> bool:
+        """Open the catalog, with `init` making it if there is none; False if there is none."""
         async with self._opening:
-            if self._catalog is not None:
-                return
-            try:
-                self._catalog = await open_catalog(
-                    self.url, init=init, options=self._options, node_cache_bytes=node_cache_bytes, max_staleness_s=max_staleness_s
-                )
-            except NotACatalogError:
-                if init:
-                    raise
+            if self._catalog is None:
+                try:
+                    self._catalog = await open_catalog(
+                        self.url,
+                        init=init,
+                        options=self._how.options,
+                        clock=self._how.clock,
+                        ids=self._how.ids,
+                        node_cache_bytes=self._how.node_cache_bytes,
+                        max_staleness_s=self._how.max_staleness_s,
+                    )
+                except NotACatalogError:
+                    if init:
+                        raise
+            return self._catalog is not None
+
+    async def initialise(self, properties: Mapping[str, str]) -> bool:
+        """Make the catalog, with properties of its own; False if there was one."""
+        if await self.open(init=False):
+            return False
+        storage = open_storage(self.url, self._how.options)
+        try:
+            made = await create_catalog(storage, self._how.clock, self._how.ids, properties=properties)
+        finally:
+            await storage.close()
+        await self.open(init=False)
+        return made
 
     async def close(self) -> None:
         if self._catalog is not None:
@@ -97,99 +99,26 @@ class Root:
 class Roots:
     """All roots of a server, by name; the first is the one that nameless clients get."""
 
-    def __init__(self, roots: list[Root]) -> None:
+    def __init__(self, roots: Sequence[Root]) -> None:
         self._roots = {root.name: root for root in roots}
         self.first = roots[0]
 
     def __iter__(self) -> Iterator[Root]:
         return iter(self._roots.values())
 
-    def named(self, name: str) -> Root:
-        """Raises `NoSuchWarehouseError`."""
-        root = self._roots.get(name)
-        if root is None:
-            raise NoSuchWarehouseError(f"Warehouse does not exist: {name}; this server serves {', '.join(self._roots)}")
-        return root
+    def get(self, name: str) -> Root | None:
+        return self._roots.get(name)
 
-    def _named_or_located(self, text: str) -> Root:
-        plain = text.rstrip("/")
-        for root in self._roots.values():
-            if plain in (root.url.rstrip("/"), root.is_open and root.catalog.url):
-                return root
-        return self.named(text)
+    def by_url(self, text: str) -> Root | None:
+        """A root by its URL, in any spelling of that."""
+        if ":" not in text and "/" not in text:
+            return None
+        try:
+            location = split_location(text.rstrip("/"))
+        except InvalidArgumentError:
+            return None
+        return next((root for root in self._roots.values() if root.location == location), None)
 
-    async def warehouse(self, text: str | None) -> Warehouse:
-        """What a client's `warehouse` names. `@latest` is pinned to the version that is the latest now."""
-        if not text:
-            return Warehouse(self.first.name)
-        if text in self._roots:
-            return Warehouse(text)
-        name, separator, state = text.rpartition("@")
-        if not separator or "/" in state:
-            return Warehouse(self._named_or_located(text).name)
-        root = self._named_or_located(name)
-        return await self._state(root, state)
-
-    async def _state(self, root: Root, state: str) -> Warehouse:
-        catalog = root.catalog
-        if state == "latest":
-            return Warehouse(root.name, View.VERSION, await catalog.latest_version())
-        if state.startswith("dtxn_"):
-            transaction_id = state.removeprefix("dtxn_")
-            await catalog.transactions.load(transaction_id)
-            return Warehouse(root.name, View.TRANSACTION, transaction_id=transaction_id)
-        if state.startswith("v") and state[1:].isdecimal():
-            version = int(state[1:])
-            await catalog.at(version)
-            return Warehouse(root.name, View.VERSION, version)
-        if state.startswith(("branch:", "tag:")):
-            raise NoSuchWarehouseError(f"Warehouse does not exist: {root.name}@{state}; this server has no branches and tags yet")
-        return Warehouse(root.name, View.VERSION, await catalog.version_at(_timestamp_ms(state)))
-
-    def prefixed(self, prefix: str | None) -> Warehouse:
-        """What the prefix of a path names. Raises `NoSuchWarehouseError`."""
-        if prefix is None or prefix in self._roots:
-            return Warehouse(prefix or self.first.name)
-        name, _, state = prefix.rpartition("@")
-        root = self.named(name or prefix)
-        if state.startswith("v") and state[1:].isdecimal():
-            return Warehouse(root.name, View.VERSION, int(state[1:]))
-        if state.startswith("dtxn_"):
-            return Warehouse(root.name, View.TRANSACTION, transaction_id=state.removeprefix("dtxn_"))
-        raise NoSuchWarehouseError(f"Warehouse does not exist: {prefix}; ask /v1/config for the prefix of a warehouse")
-
-    async def scope(self, warehouse: Warehouse, *, write: bool) -> Scope:
-        """Where the operations of a request take place."""
-        catalog = self.named(warehouse.root).catalog
-        match warehouse.view:
-            case View.MAIN:
-                return catalog.main
-            case View.VERSION:
-                return await catalog.at(warehouse.version)
-            case View.TRANSACTION:
-                return await within(catalog, warehouse.transaction_id, write=write)
-
-
-async def within(catalog: StoredCatalog, transaction_id: str, *, write: bool) -> Scope:
-    """A transaction's scope. To a reader an ended one is gone (404); a writer is told that it has ended (409)."""
-    if not write:
-        info = await catalog.transactions.load(transaction_id) if catalog.transactions.known_open(transaction_id) is None else None
-        if info is not None and info.status is not TransactionStatus.OPEN:
-            raise NoSuchNamespaceError(f"Namespace does not exist: transaction {transaction_id} is {info.status.value}")
-    try:
-        return await catalog.within(transaction_id)
-    except NoSuchTransactionError as error:
-        raise NoSuchNamespaceError(f"Namespace does not exist: sys.dtxns.dtxn_{transaction_id}") from error
-
-
-def _timestamp_ms(text: str) -> int:
-    """Epoch milliseconds, or ISO 8601 (UTC unless it says otherwise)."""
-    if _MILLIS.fullmatch(text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidArgumentError(
-            f"{text!r} is no state of a catalog: write @v<number>, @dtxn_<id>, @latest, or a time such as @2026-11-21T12:00:00Z"
-        ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    def missing(self, text: str, hint: str = "") -> NoSuchWarehouseError:
+        """The error for a warehouse that is none."""
+        return NoSuchWarehouseError(f"Warehouse does not exist: {text[:200]}; {hint or 'this server serves ' + ', '.join(self._roots)}")

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from catalog_format.errors import InvalidArgumentError
 
 DEFAULT_ROOT_NAME = "treeline"
 _ROOT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+# Levels of paths: a prefix of that name could not be told from a path without prefix.
+_RESERVED_NAMES = frozenset({"namespaces", "tables", "views", "transactions", "config", "oauth", ".", ".."})
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 class Settings(BaseSettings):
-    """Everything that can be set. Times are in the unit that a name ends with."""
+    """Everything that can be set. Sizes and times are in the unit that a name ends with."""
 
-    model_config = SettingsConfigDict(env_prefix="TREELINE_", extra="forbid", frozen=True, toml_file=None)
+    model_config = SettingsConfigDict(env_prefix="TREELINE_", extra="forbid", frozen=True, populate_by_name=True)
 
-    roots: list[str] = Field(default_factory=list, description="[NAME=]URL of each catalog that is served")
+    roots: Annotated[list[str], NoDecode] = Field(default_factory=list, description="[NAME=]URL of each catalog; commas in the environment")
     host: str = "127.0.0.1"
     port: int = Field(8181, ge=0, le=65535)
-    init: bool = True
+    init: bool = Field(True, description="create a catalog that is not there")
     allow_open_access: bool = False
     token: SecretStr | None = Field(None, description="static bearer token that every request must carry")
     max_staleness_ms: int = Field(0, ge=0, le=3_600_000)
@@ -32,9 +34,14 @@ class Settings(BaseSettings):
     response_cache_mib: int = Field(64, ge=0, le=65536)
     body_limit_mib: int = Field(64, ge=1, le=1024)
     idempotency_lifetime_minutes: int = Field(30, ge=1, le=1440)
-    request_log: bool = True
-    s3_endpoint: str | None = None
-    s3_region: str | None = None
+    transaction_ttl_minutes: int = Field(60, ge=1, le=7 * 24 * 60, description="lifetime of transactions that do not ask for one")
+    request_log: bool = Field(True, description="a line on standard error for each request")
+    s3_endpoint: str | None = Field(
+        None, validation_alias=AliasChoices("s3_endpoint", "TREELINE_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+    )
+    s3_region: str | None = Field(
+        None, validation_alias=AliasChoices("s3_region", "TREELINE_S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION")
+    )
     s3_path_style: bool | None = None
 
     @classmethod
@@ -47,6 +54,11 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @field_validator("roots", mode="before")
+    @classmethod
+    def _split_at_commas(cls, roots: object) -> object:
+        return [root.strip() for root in roots.split(",") if root.strip()] if isinstance(roots, str) else roots
 
     @field_validator("token")
     @classmethod
@@ -68,18 +80,12 @@ class Settings(BaseSettings):
         """Name to URL, in the order given. Raises `InvalidArgumentError`."""
         named: dict[str, str] = {}
         for text in self.roots:
-            name, separator, url = text.partition("=")
-            if not separator or not _ROOT_NAME.fullmatch(name):
-                if separator and "/" not in name:
-                    raise InvalidArgumentError(f"Root name {name!r} must be 1 to 64 letters, digits, '_', '.' or '-'")
-                name, url = DEFAULT_ROOT_NAME, text
-            if not url:
-                raise InvalidArgumentError(f"Root {name} has no URL; write NAME=URL, such as {name}=s3://bucket/prefix")
+            name, url = _name_and_url(text)
             if name in named:
-                raise InvalidArgumentError(f"Two roots are called {name}; give each a name of its own: --root NAME=URL")
+                raise InvalidArgumentError(f"roots: two are called {name}; give each a name of its own: --root NAME=URL")
             named[name] = url
         if not named:
-            raise InvalidArgumentError("No root is given; say where the catalog is: --root FOLDER or --root s3://bucket/prefix")
+            raise InvalidArgumentError("roots: none is given; say where the catalog is: --root FOLDER or --root s3://bucket/prefix")
         return named
 
     def store_options(self) -> dict[str, str]:
@@ -95,15 +101,32 @@ class Settings(BaseSettings):
 
     def client_config(self, url: str) -> dict[str, str]:
         """What clients need to reach the files of a root; never a secret."""
-        if not url.startswith("s3://"):
+        if not url.startswith(("s3://", "s3a://", "s3n://")):
             return {}
-        config: dict[str, str] = {}
+        config = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}
+        # As in the server's own store: servers under a name of their own rarely have one DNS name for each bucket.
         if self.s3_endpoint:
             config["s3.endpoint"] = self.s3_endpoint
+        if self.s3_endpoint or self.s3_path_style is not None:
             config["s3.path-style-access"] = str(self.s3_path_style is not False).lower()
-        config["client.region"] = self.s3_region or "us-east-1"
-        config["io-impl"] = "org.apache.iceberg.aws.s3.S3FileIO"
+        region = self.s3_region or ("us-east-1" if self.s3_endpoint else None)
+        if region:
+            config["client.region"] = region
         return config
+
+
+def _name_and_url(text: str) -> tuple[str, str]:
+    """The parts of `[NAME=]URL`; a "=" behind a "/" or ":" belongs to the URL."""
+    name, separator, url = text.partition("=")
+    if not separator or "/" in name or ":" in name:
+        name, url = DEFAULT_ROOT_NAME, text
+    if not _ROOT_NAME.fullmatch(name):
+        raise InvalidArgumentError(f"roots: name {name!r} must be 1 to 64 letters, digits, '_', '.' or '-'")
+    if name in _RESERVED_NAMES:
+        raise InvalidArgumentError(f"roots: {name!r} means something else in paths; choose another name")
+    if not url:
+        raise InvalidArgumentError(f"roots: {name} has no URL; write NAME=URL, such as {name}=s3://bucket/prefix")
+    return name, url
 
 
 def load_settings(flags: dict[str, Any], config_file: Path | None) -> Settings:

@@ -51,15 +51,14 @@ async def _differing_leaves(
     """Leaves that only one of the trees names; together they hold every key that differs outside the buffers."""
     old_level, old_spots = top_spots(old, low, high)
     new_level, new_spots = top_spots(new, low, high)
-    shared: list[Spot] = []
     while True:
         if proven is not None and new_level >= 0:
             new_spots = [spot for spot in new_spots if spot.stamp > proven]
-            # A node that both name stays a place to look: it may have taken over the range of an old one that emptied.
-            old_spots = _clipped(old_spots, sorted(new_spots + shared, key=lambda spot: spot.low))
+            # Before shared nodes are dropped: a leaf may have taken over the range of an old one that emptied. An inner node that
+            # does so is written anew.
+            old_spots = _clipped(old_spots, new_spots)
         if old_level == new_level:
             common = {spot.name for spot in old_spots} & {spot.name for spot in new_spots}
-            shared += [spot for spot in new_spots if spot.name in common]
             old_spots = [spot for spot in old_spots if spot.name not in common]
             new_spots = [spot for spot in new_spots if spot.name not in common]
         top = max(old_level, new_level)

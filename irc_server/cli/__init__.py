@@ -12,7 +12,13 @@ from catalog_format.errors import TreelineError
 
 # Name to "module:command"; modules are imported when they are called for.
 COMMANDS = {
+    "init": "irc_server.cli.init:init",
     "serve": "irc_server.cli.serve:serve",
+    "log": "irc_server.cli.log:log",
+    "show": "irc_server.cli.show:show",
+    "tree": "irc_server.cli.tree:tree",
+    "dtxn": "irc_server.cli.dtxn:dtxn",
+    "check": "irc_server.cli.check:check",
 }
 
 
@@ -32,8 +38,11 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except TreelineError as error:
-            click.echo(f"treeline: {error}", err=True)
+        except BrokenPipeError:
+            # Whoever read the output has seen enough; click ends quietly.
+            raise
+        except (TreelineError, OSError) as error:
+            click.echo(f"treeline: {' '.join(str(error).split()) or type(error).__name__}", err=True)
             sys.exit(1)
 
 

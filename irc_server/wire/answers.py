@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -12,61 +12,83 @@ from starlette.responses import Response
 
 from catalog_format.keys import Identifier
 from catalog_format.scope import LoadedMetadata
+from irc_server.wire.compression import COMPRESS_FROM_BYTES, packed
+
+ALL, REFS = "all", "refs"
+_JSON = "application/json"
 
 
-def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(body), status, dict(headers or {}), "application/json")
+def json_response(body: object, status: int = 200) -> Response:
+    """A JSON body."""
+    return Response(orjson.dumps(body), status, media_type=_JSON)
 
 
 def no_content() -> Response:
+    """Done, and nothing to say."""
     return Response(status_code=204)
 
 
 def namespaces_body(items: Sequence[Identifier], next_token: str | None) -> dict[str, Any]:
+    """ListNamespacesResponse."""
     return {"namespaces": [list(item) for item in items], "next-page-token": next_token}
 
 
 def identifiers_body(items: Sequence[Identifier], next_token: str | None) -> dict[str, Any]:
+    """ListTablesResponse, which views use too."""
     return {"identifiers": [{"namespace": list(item[:-1]), "name": item[-1]} for item in items], "next-page-token": next_token}
 
 
 class MetadataAnswers:
-    """Answers around metadata files. A body is spliced around the file's own bytes, which are never parsed (but for `refs`)."""
+    """Answers around metadata files, ready to be sent, in a cache bounded by their bytes.
+
+    A body is spliced around the file's own bytes, which are never parsed (but once a location, for `refs`). Locations are
+    immutable, so nothing is invalidated.
+    """
 
     def __init__(self, cache_bytes: int) -> None:
-        self._bodies: LRUCache[tuple[str, str], tuple[bytes, str]] = LRUCache(max(1, cache_bytes), getsizeof=lambda entry: len(entry[0]))
+        # A cache of size 0 would refuse every entry with an error; of size 1 it holds none.
+        self._ready: LRUCache[tuple[str, str, bytes, bool], Response] = LRUCache(max(1, cache_bytes), getsizeof=lambda item: len(item.body))
 
-    def response(
-        self, loaded: LoadedMetadata, config: Mapping[str, str], *, snapshots: str = "all", if_none_match: str | None = None
+    async def answer(
+        self, loaded: LoadedMetadata, config: bytes, *, snapshots: str = ALL, gzip: bool = False, if_none_match: str | None = None
     ) -> Response:
-        """The object with its ETag; 304 if the client has it already."""
-        body, etag = self._body(loaded, config, snapshots)
-        headers = {"etag": etag}
-        if if_none_match is not None and etag in if_none_match:
-            return Response(status_code=304, headers=headers)
-        return Response(body, 200, headers, "application/json")
+        """The object with its ETag; 304 if the client has it already. `config` is a JSON object, `gzip` whether to compress."""
+        key = (loaded.metadata_location, snapshots, config, gzip)
+        ready = self._ready.get(key)
+        if ready is None:
+            ready = await _spliced(loaded, config, snapshots, gzip)
+            if len(ready.body) <= self._ready.maxsize:
+                self._ready[key] = ready
+        if if_none_match is not None and _names(if_none_match, ready.headers["etag"]):
+            return Response(status_code=304, headers={"etag": ready.headers["etag"]})
+        return ready
 
-    def body(self, loaded: LoadedMetadata, config: Mapping[str, str]) -> bytes:
-        """The same as bytes, to be put into another body."""
-        return self._body(loaded, config, "all")[0]
 
-    def _body(self, loaded: LoadedMetadata, config: Mapping[str, str], snapshots: str) -> tuple[bytes, str]:
-        key = (loaded.metadata_location, snapshots)
-        held = self._bodies.get(key)
-        if held is not None:
-            return held
-        metadata = _with_referenced_snapshots(loaded.metadata) if snapshots == "refs" else loaded.metadata
-        location = orjson.dumps(loaded.metadata_location)
-        body = b'{"metadata-location":%b,"metadata":%b,"config":%b}' % (location, metadata, orjson.dumps(dict(config)))
-        etag = f'"{hashlib.sha256(f"{snapshots} {loaded.metadata_location}".encode()).hexdigest()[:32]}"'
-        if len(body) <= self._bodies.maxsize:
-            self._bodies[key] = (body, etag)
-        return body, etag
+async def _spliced(loaded: LoadedMetadata, config: bytes, snapshots: str, gzip: bool) -> Response:
+    metadata = _with_referenced_snapshots(loaded.metadata) if snapshots == REFS else loaded.metadata
+    body = b'{"metadata-location":%b,"metadata":%b,"config":%b}' % (orjson.dumps(loaded.metadata_location), metadata, config)
+    headers = {"etag": etag_of(loaded.metadata_location, snapshots)}
+    if gzip and len(body) >= COMPRESS_FROM_BYTES:
+        body = await packed(body)
+        headers |= {"content-encoding": "gzip", "vary": "accept-encoding"}
+    return Response(body, 200, headers, _JSON)
+
+
+def etag_of(metadata_location: str, snapshots: str) -> str:
+    """A weak ETag, since compression changes the bytes; another for each choice of snapshots."""
+    return f'W/"{hashlib.sha256(f"{snapshots} {metadata_location}".encode()).hexdigest()[:32]}"'
+
+
+def _names(if_none_match: str, etag: str) -> bool:
+    """Whether an If-None-Match header (tags, or "*") names this ETag, compared weakly."""
+    opaque = etag.removeprefix("W/")
+    return any(choice.strip().removeprefix("W/") in {opaque, "*"} for choice in if_none_match.split(","))
 
 
 def _with_referenced_snapshots(metadata: bytes) -> bytes:
-    """The metadata with those snapshots only that a branch or a tag names."""
+    """The metadata with those snapshots only that a branch or a tag names, or that are current (version 1 has no refs)."""
     parsed: dict[str, Any] = orjson.loads(metadata)
-    named = {ref["snapshot-id"] for ref in parsed.get("refs", {}).values()}
-    parsed["snapshots"] = [snapshot for snapshot in parsed.get("snapshots", []) if snapshot["snapshot-id"] in named]
+    named = {ref["snapshot-id"] for ref in (parsed.get("refs") or {}).values()} | {parsed.get("current-snapshot-id")}
+    if "snapshots" in parsed:
+        parsed["snapshots"] = [snapshot for snapshot in parsed["snapshots"] or [] if snapshot["snapshot-id"] in named]
     return orjson.dumps(parsed)

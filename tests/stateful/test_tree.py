@@ -113,7 +113,8 @@ class TreeMachine(RuleBasedStateMachine):
         self.models.append(model)
         self.reads_as(root, model)
         assert self.run_now(verify(root, self.nodes)) == []
-        self.walk_changes(version * 2 // 3, version)
+        for base in {version * 2 // 3, max(0, version - 4)}:
+            self.walk_changes(base, version)
 
     def walk_changes(self, base: int, version: int) -> None:
         """One by one, so that the first change hides no later one."""

@@ -68,10 +68,10 @@ def check_snapshots_and_refs(draft: TableDraft) -> None:
     if draft.added_snapshot_ids:
         numbers = (snapshot.get("sequence-number") or INITIAL_SEQUENCE_NUMBER for snapshot in draft.snapshots)
         newest = max(numbers, default=INITIAL_SEQUENCE_NUMBER)
-        if draft.format_version > 1 and newest > draft.last_sequence_number:
-            raise ConflictError(
-                f"Invalid snapshot with sequence number {newest} greater than last sequence number {draft.last_sequence_number}"
-            )
+        if newest > draft.last_sequence_number:
+            # From v2 on the client retries with newer numbers; v1 has none to give.
+            error = ConflictError if draft.format_version > 1 else InvalidArgumentError
+            raise error(f"Invalid snapshot with sequence number {newest} greater than last sequence number {draft.last_sequence_number}")
     for name, ref in draft.refs.items():
         if ref["snapshot-id"] not in draft.snapshots_by_id:
             raise InvalidArgumentError(f"Snapshot for reference {name} does not exist in the existing snapshots list: {shown(ref)}")

@@ -72,6 +72,8 @@ def test_v1_has_no_sequence_numbers() -> None:
     assert "last-sequence-number" not in result
     with pytest.raises(InvalidArgumentError, match="Sequence number must be 0 in v1: 3"):
         apply(table(1), add_snapshot(1, 3))
+    with pytest.raises(InvalidArgumentError, match="sequence number 3 greater than last sequence number 0"):
+        apply(table(1), add_snapshot(1, 3), add_snapshot(2))
 
 
 def test_a_snapshot_id_is_used_once() -> None:

@@ -169,6 +169,13 @@ def test_a_staged_create_is_built_from_its_updates() -> None:
     assert metadata["metadata-log"] == []
 
 
+def test_what_binds_to_no_column_may_come_before_the_schema() -> None:
+    first = [{"action": "add-sort-order", "sort-order": order()}, {"action": "add-spec", "spec": spec()}]
+    rest = [update for update in STAGED if update["action"] not in ("add-sort-order", "add-spec")]
+    metadata = table_metadata_from_updates([*first, *rest], SeededIds(1), NOW)
+    assert (metadata["partition-specs"], metadata["sort-orders"]) == ([spec()], [order()])
+
+
 def test_the_first_upgrade_decides_the_version_of_a_staged_create() -> None:
     updates = [update | {"format-version": 1} if update["action"] == "upgrade-format-version" else update for update in STAGED]
     assert table_metadata_from_updates(updates, SeededIds(1), NOW)["format-version"] == 1

@@ -119,6 +119,15 @@ async def test_the_root_stays_small_while_the_tree_grows_and_shrinks() -> None:
     assert (root.header.level, root.pivots.count, root.buffer.count) == (0, 0, 0)
 
 
+async def test_a_tall_tree_with_little_left_becomes_low() -> None:
+    nodes = MemoryNodes()
+    root = await commit(empty_root(SMALL), {key(number): b"v" for number in range(400)}, nodes)
+    update = await apply(root, {key(number): None for number in range(400) if number != 123}, 2, SMALL, nodes, attempt_id(2))
+    assert (update.level, len(update.pivots), len(update.nodes)) == (1, 1, 1)
+    # The inner nodes in between were made and dissolved again: none may be left to upload.
+    assert update.nodes[0].name.encode() == update.pivots[0].value
+
+
 async def test_underfull_leaves_merge() -> None:
     nodes = MemoryNodes()
     root = await commit(empty_root(LIMITS), {key(number): b"v" for number in range(2000)}, nodes)
@@ -134,12 +143,22 @@ async def test_an_emptied_subtree_hands_its_stamp_down_the_neighbours_edge() -> 
     nodes = MemoryNodes()
     base = await commit(empty_root(SMALL), {key(number): b"v" for number in range(200)}, nodes)
     assert base.header.level > 3
-    for low, high in ((0, 90), (60, 110), (120, 200)):
-        now = await commit(base, {key(number): None for number in range(low, high)}, nodes)
-        assert await verify(now, nodes) == []
-        for number in range(200):
-            changed = key(number) if low <= number < high else None
-            assert await changed_since(now, key(number), key(number + 1), base, nodes) == changed
+    for low in range(56, 72):
+        for high in (low + 1, low + 2, low + 3, low + 4, low + 7, low + 40, 200):
+            now = await commit(base, {key(number): None for number in range(low, high)}, nodes)
+            assert await verify(now, nodes) == []
+            for number in {low, low + 1, (low + high) // 2, high - 2, high - 1} & set(range(low, high)):
+                assert await changed_since(now, key(number), key(number + 1), base, nodes) == key(number)
+
+
+async def test_tombstones_go_with_the_last_leaf() -> None:
+    nodes = MemoryNodes()
+    root = await commit(empty_root(SMALL), {key(number): b"v" for number in range(5)}, nodes)
+    root = await commit(root, {key(number): None for number in (0, 6, 7, 8, 9)}, nodes)
+    root = await commit(root, {key(number): None for number in (1, 2, 3, 4)}, nodes)
+    assert (root.header.level, len(root.buffer)) == (1, 4)
+    root = await commit(root, {key(9): None}, nodes)
+    assert (root.header.level, len(root.pivots), len(root.buffer)) == (0, 0, 0)
 
 
 async def test_deleting_what_a_leaf_lacks_raises_the_stamp_and_keeps_the_file() -> None:

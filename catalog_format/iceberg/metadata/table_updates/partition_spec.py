@@ -21,11 +21,11 @@ _LAST_ADDED = -1
 
 def add_spec(draft: TableDraft, spec: PartitionSpec) -> int:
     """Add a spec, unless one with the same fields exists, and return its id. Raises `InvalidArgumentError`."""
-    schema = draft.current_schema()
     existing_specs = [parse_partition_spec(existing) for existing in draft.specs]
     spec = _with_field_ids(draft, spec, existing_specs)
-    spec.check_names(schema)
-    spec.check_compatible(schema)
+    if spec.fields:
+        spec.check_names(draft.current_schema())
+        spec.check_compatible(draft.current_schema())
     new_id = INITIAL_SPEC_ID
     for existing in existing_specs:
         existing_id = existing.spec_id if existing.spec_id is not None else INITIAL_SPEC_ID

@@ -12,7 +12,8 @@ _LAST_ADDED = -1
 
 def add_sort_order(draft: TableDraft, order: SortOrder) -> int:
     """Add an order, unless one with the same fields exists, and return its id. Raises `InvalidArgumentError`."""
-    order.check_compatible(draft.current_schema())
+    if not order.is_unsorted:
+        order.check_compatible(draft.current_schema())
     order_id = _reused_or_new_id(draft, order)
     if any(existing["order-id"] == order_id for existing in draft.sort_orders):
         # "Last added" stays set only while the one before was added by this build, as in Java.

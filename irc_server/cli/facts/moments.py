@@ -1,0 +1,43 @@
+"""When: times in words, and versions by number or time."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from catalog_format.catalog import StoredCatalog
+from catalog_format.errors import InvalidArgumentError
+from catalog_format.node import Root
+
+_VERSION = re.compile(r"v?(\d{1,11})")
+_MILLIS = re.compile(r"\d{12,15}")
+
+
+def iso(timestamp_ms: int) -> str:
+    """Milliseconds since the epoch in ISO 8601, UTC."""
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def root_at(catalog: StoredCatalog, text: str | None) -> Root:
+    """The root of a version, given by its number, by epoch milliseconds or in ISO 8601 (UTC unless it says otherwise).
+
+    None is the latest. Raises `NoSuchVersionError`, `InvalidArgumentError`, `CorruptFileError`.
+    """
+    if text is None:
+        return await catalog.versions.confirm()
+    number = _VERSION.fullmatch(text)
+    if number is not None:
+        return await catalog.versions.read(int(number[1]))
+    return await catalog.versions.version_at(_timestamp_ms(text))
+
+
+def _timestamp_ms(text: str) -> int:
+    if _MILLIS.fullmatch(text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{text!r} is no version and no time; write a number, such as 12, or a time, such as 2026-11-21T12:00:00Z"
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

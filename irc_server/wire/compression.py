@@ -1,0 +1,48 @@
+"""gzip of bodies, both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+
+from catalog_format.errors import InvalidArgumentError
+
+COMPRESS_FROM_BYTES = 1024
+# zlib lets other threads work: beyond this the loop answers others meanwhile.
+_IN_THREAD_FROM_BYTES = 256 * 1024
+_LEVEL = 1
+
+
+class TooLargeWhenPlain(Exception):
+    """What a body unpacks to is over the limit."""
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether an Accept-Encoding header lets the answer be gzip."""
+    for choice in accept_encoding.split(","):
+        coding, _, weight = choice.partition(";")
+        if coding.strip().lower() in {"gzip", "x-gzip", "*"}:
+            return weight.replace(" ", "").lower() not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False
+
+
+async def packed(plain: bytes) -> bytes:
+    """The same bytes for the same input, at the lowest level: metadata repeats itself so much that others gain little."""
+    if len(plain) < _IN_THREAD_FROM_BYTES:
+        return gzip.compress(plain, _LEVEL, mtime=0)
+    return await asyncio.to_thread(gzip.compress, plain, _LEVEL, mtime=0)
+
+
+def unpacked(body: bytes, limit: int) -> bytes:
+    """The plain bytes. Raises `InvalidArgumentError`, `TooLargeWhenPlain`."""
+    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        plain = unpacker.decompress(body, limit + 1)
+    except zlib.error as error:
+        raise InvalidArgumentError(f"The body is not valid gzip: {error}") from None
+    if len(plain) > limit:
+        raise TooLargeWhenPlain
+    if not unpacker.eof:
+        raise InvalidArgumentError("The body is not valid gzip: it ends too early")
+    return plain

@@ -1,0 +1,349 @@
+"""The catalog against a model of plain dicts: versions, transactions, their verdicts, illegal moves.
+
+The expected verdict comes from `Model.verdict`, a naive oracle that looks at whole states and knows nothing of stamps,
+trees or logs beyond "which version last wrote this".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from catalog_format.catalog import PlaceScope, StoredCatalog, create_catalog
+from catalog_format.changes import IsolationLevel
+from catalog_format.door import TransactionStatus
+from catalog_format.errors import (
+    AlreadyExistsError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    TransactionEndedError,
+    TransactionRefusedError,
+)
+from catalog_format.ids import SeededIds
+from catalog_format.maintenance.check import check
+from catalog_format.scope import NewTable
+from catalog_format.storage import MemoryStorage, StorageResolver
+from tests.support.catalogs import SCHEMA, SMALL_TREE, ManualClock, properties_of, setting
+
+T = TypeVar("T")
+Key = tuple[str, ...]
+"""("ns",) is a namespace, ("ns", "t") a table in it."""
+
+NAMESPACES = st.sampled_from(["a", "b", "c"])
+TABLES = st.sampled_from(["t", "u"])
+PROPERTIES = st.sampled_from(["p", "q"])
+VALUES = st.integers(0, 9).map(str)
+
+
+@dataclass
+class Thing:
+    """An object: its properties, and the version that last wrote it."""
+
+    properties: dict[str, str]
+    written: int
+
+
+State = dict[Key, Thing]
+
+
+@dataclass
+class Pending:
+    """An open transaction of the model."""
+
+    isolation: IsolationLevel
+    base: State
+    state: State
+    steps: list[tuple[str, Key, Any]] = field(default_factory=list)
+    points: set[Key] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
+
+
+class IllegalMove(Exception):
+    """The step is not allowed in this state; its name is the error expected."""
+
+
+def stamps(state: State) -> dict[Key, int]:
+    return {key: thing.written for key, thing in state.items()}
+
+
+def step(state: State, verb: str, key: Key, detail: Any, version: int) -> None:
+    """Apply one step to a state, or raise `IllegalMove` with the error that the catalog must give."""
+    if verb == "create":
+        if key in state:
+            raise IllegalMove(AlreadyExistsError)
+        if len(key) > 1 and key[:1] not in state:
+            raise IllegalMove(NoSuchNamespaceError)
+        state[key] = Thing({}, version)
+    elif key not in state:
+        raise IllegalMove(NoSuchTableError if len(key) > 1 else NoSuchNamespaceError)
+    elif verb == "set":
+        name, value = detail
+        if state[key].properties.get(name) != value or len(key) > 1:
+            state[key] = Thing({**state[key].properties, name: value}, version)
+    elif verb == "drop":
+        if len(key) == 1 and any(other[:1] == key and len(other) > 1 for other in state):
+            raise IllegalMove(NamespaceNotEmptyError)
+        del state[key]
+    elif verb == "move":
+        if detail in state:
+            raise IllegalMove(AlreadyExistsError)
+        if detail[:1] not in state:
+            raise IllegalMove(NoSuchNamespaceError)
+        state[detail] = Thing(state.pop(key).properties, version)
+
+
+def verdict(pending: Pending, now: State, version: int) -> State | None:
+    """The state after the transaction commits as `version`, or None if it must be refused."""
+
+    def differs(key: Key) -> bool:
+        before, after = pending.base.get(key), now.get(key)
+        return (before and before.written) != (after and after.written)
+
+    if pending.isolation is IsolationLevel.SERIALIZABLE:
+        if any(differs(key) for key in pending.points):
+            return None
+        if any(differs(key) for key in {*pending.base, *now} if len(key) > 1 and key[0] in pending.listed):
+            return None
+    for key in {written for verb, source, detail in pending.steps for written in ([source, detail] if verb == "move" else [source])}:
+        if not differs(key):
+            continue
+        mine = [(verb, detail) for verb, other, detail in pending.steps if key in (other, detail)]
+        if key not in pending.base or key not in now or any(verb != "set" for verb, _ in mine):
+            return None
+        before, after = pending.base[key].properties, now[key].properties
+        theirs = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+        if theirs & {detail[0] for _, detail in mine}:
+            return None
+    result = deepcopy(now)
+    try:
+        for verb, key, detail in pending.steps:
+            step(result, verb, key, detail, version)
+    except IllegalMove:
+        return None
+    return result
+
+
+class CatalogMachine(RuleBasedStateMachine):
+    """Two processes on one store, small nodes, open transactions, and the model beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.store = MemoryStorage()
+        self.clock = ManualClock()
+        self.catalogs: list[StoredCatalog] = []
+        self.versions: list[State] = [{}]
+        self.pending: dict[str, Pending] = {}
+        self.begun = 0
+        self.seed = 0
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(work)
+
+    def open_process(self) -> StoredCatalog:
+        self.seed += 1
+        catalog = StoredCatalog(self.store, StorageResolver(), self.clock, SeededIds(self.seed))
+        self.run(catalog.versions.open())
+        return catalog
+
+    @initialize()
+    def begin(self) -> None:
+        self.run(create_catalog(self.store, self.clock, SeededIds(0), limits=SMALL_TREE))
+        self.catalogs = [self.open_process(), self.open_process()]
+        for key in (("a",), ("b",), ("a", "t"), ("b", "t"), ("b", "u")):
+            after = self.expect(self.now, "create", key, None, len(self.versions), self.catalogs[0].main)
+            assert after is not None
+            self.versions.append(after)
+
+    @property
+    def now(self) -> State:
+        return self.versions[-1]
+
+    async def act(self, scope: PlaceScope, verb: str, key: Key, detail: Any) -> None:
+        if verb == "create":
+            await (scope.create_namespace(key, {}) if len(key) == 1 else scope.create_table(key, NewTable(SCHEMA)))
+        elif verb == "set" and len(key) == 1:
+            await scope.update_namespace(key, [], dict([detail]))
+        elif verb == "set":
+            await scope.commit_tables([setting(*key, **dict([detail]))])
+        elif verb == "drop":
+            await (scope.drop_namespace(key) if len(key) == 1 else scope.drop_table(key))
+        else:
+            await scope.rename_table(key, detail)
+
+    def expect(self, state: State, verb: str, key: Key, detail: Any, version: int, scope: PlaceScope) -> State | None:
+        """Do the step for real and in the model; the new state, or None if it was illegal (and refused as it should be)."""
+        after = deepcopy(state)
+        try:
+            step(after, verb, key, detail, version)
+        except IllegalMove as illegal:
+            with pytest.raises(illegal.args[0]):
+                self.run(self.act(scope, verb, key, detail))
+            return None
+        self.run(self.act(scope, verb, key, detail))
+        return after
+
+    def draw_step(self, data: st.DataObject, state: State) -> tuple[str, Key, Any]:
+        """Mostly moves on what exists; the others are illegal moves."""
+        verb = data.draw(st.sampled_from(["create", "set", "set", "set", "drop", "move"]))
+        anything = st.one_of(st.tuples(NAMESPACES), st.tuples(NAMESPACES, TABLES))
+        present = sorted(key for key in state if verb != "move" or len(key) == 2)
+        likely = verb != "create" and bool(present) and data.draw(st.integers(0, 9)) > 0
+        key: Key = data.draw(st.sampled_from(present) if likely else st.tuples(NAMESPACES, TABLES) if verb == "move" else anything)
+        if verb == "set":
+            return verb, key, (data.draw(PROPERTIES), data.draw(VALUES))
+        return verb, key, data.draw(st.tuples(NAMESPACES, TABLES)) if verb == "move" else None
+
+    @rule(data=st.data(), process=st.integers(0, 1))
+    def plain_step(self, data: st.DataObject, process: int) -> None:
+        what = self.draw_step(data, self.now)
+        after = self.expect(self.now, *what, len(self.versions), self.catalogs[process].main)
+        if after is not None and stamps(after) != stamps(self.now):
+            self.versions.append(after)
+
+    @rule(serializable=st.booleans(), process=st.integers(0, 1))
+    def begin_transaction(self, serializable: bool, process: int) -> None:
+        if len(self.pending) >= 3:
+            return
+        self.begun += 1
+        isolation = IsolationLevel.SERIALIZABLE if serializable else IsolationLevel.SNAPSHOT
+        info = self.run(self.catalogs[process].transactions.begin(str(self.begun), isolation))
+        assert info.base_version == len(self.versions) - 1
+        self.pending[str(self.begun)] = Pending(isolation, self.now, deepcopy(self.now))
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), process=st.integers(0, 1))
+    def step_inside(self, data: st.DataObject, process: int) -> None:
+        self.step_in(data.draw(st.sampled_from(sorted(self.pending))), data, process)
+
+    def step_in(self, name: str, data: st.DataObject, process: int) -> None:
+        pending = self.pending[name]
+        what = self.draw_step(data, pending.state)
+        verb, key, _ = what
+        if (verb == "set" and len(key) == 1) or (verb == "create" and len(key) > 1):
+            pending.points.add(key[:1])
+        # Its own steps bear no version of the catalog.
+        after = self.expect(pending.state, *what, -1, self.run(self.catalogs[process].within(name)))
+        if after is not None:
+            if after != pending.state:
+                pending.steps.append(what)
+            pending.state = after
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), namespace=NAMESPACES, table=TABLES, process=st.integers(0, 1), listing=st.booleans())
+    def read_inside(self, data: st.DataObject, namespace: str, table: str, process: int, listing: bool) -> None:
+        self.read_in(data.draw(st.sampled_from(sorted(self.pending))), namespace, table, process, listing)
+
+    def read_in(self, name: str, namespace: str, table: str, process: int, listing: bool) -> None:
+        pending = self.pending[name]
+        scope = self.run(self.catalogs[process].within(name))
+        if listing:
+            pending.points.add((namespace,))
+            if (namespace,) not in pending.state:
+                with pytest.raises(NoSuchNamespaceError):
+                    self.run(scope.list_tables((namespace,)))
+                return
+            pending.listed.add(namespace)
+            expected = sorted(key for key in pending.state if len(key) == 2 and key[0] == namespace)
+            assert self.run(scope.list_tables((namespace,))).items == expected
+        else:
+            pending.points.add((namespace, table))
+            assert self.run(scope.table_exists((namespace, table))) == ((namespace, table) in pending.state)
+
+    @precondition(lambda self: any(each.steps or each.points for each in self.pending.values()))
+    @rule(data=st.data(), process=st.integers(0, 1))
+    def commit(self, data: st.DataObject, process: int) -> None:
+        self.commit_it(data.draw(st.sampled_from(sorted(self.pending))), process)
+
+    @rule(data=st.data(), serializable=st.booleans(), inside=st.integers(0, 3), beside=st.integers(0, 2), reads=st.integers(0, 2))
+    def race(self, data: st.DataObject, serializable: bool, inside: int, beside: int, reads: int) -> None:
+        """A whole transaction beside plain commits: what conflicts are made of."""
+        before = set(self.pending)
+        self.begin_transaction(serializable, 0)
+        for name in set(self.pending) - before:
+            for _ in range(reads):
+                self.read_in(name, data.draw(NAMESPACES), data.draw(TABLES), data.draw(st.integers(0, 1)), data.draw(st.booleans()))
+            for _ in range(inside):
+                self.step_in(name, data, data.draw(st.integers(0, 1)))
+            for _ in range(beside):
+                self.plain_step(data, data.draw(st.integers(0, 1)))
+            self.commit_it(name, data.draw(st.integers(0, 1)))
+
+    def commit_it(self, name: str, process: int) -> None:
+        pending = self.pending.pop(name)
+        catalog = self.catalogs[process]
+        if not pending.steps and pending.isolation is IsolationLevel.SNAPSHOT:
+            self.run(catalog.transactions.commit(name))
+            return
+        after = verdict(pending, self.now, len(self.versions))
+        if after is None:
+            for each in self.catalogs:
+                with pytest.raises(TransactionRefusedError):
+                    self.run(each.transactions.commit(name))
+            # The refusal is a version of its own: it carries the verdict.
+            self.versions.append(deepcopy(self.now))
+            return
+        for each in (catalog, *self.catalogs):
+            assert self.run(each.transactions.commit(name)).version == len(self.versions)
+        self.versions.append(after)
+
+    @precondition(lambda self: self.pending)
+    @rule(data=st.data(), process=st.integers(0, 1))
+    def roll_back(self, data: st.DataObject, process: int) -> None:
+        name = data.draw(st.sampled_from(sorted(self.pending)))
+        del self.pending[name]
+        self.run(self.catalogs[process].transactions.rollback(name))
+        with pytest.raises(TransactionEndedError):
+            self.run(self.catalogs[1 - process].transactions.commit(name))
+        assert self.run(self.catalogs[1 - process].transactions.load(name)).status is TransactionStatus.ROLLED_BACK
+        with pytest.raises(AlreadyExistsError):
+            self.run(self.catalogs[process].transactions.begin(name))
+
+    @rule(process=st.integers(0, 1))
+    def restart(self, process: int) -> None:
+        self.run(self.catalogs[process].close())
+        self.catalogs[process] = self.open_process()
+
+    async def seen(self, scope: PlaceScope) -> dict[Key, dict[str, str]]:
+        found: dict[Key, dict[str, str]] = {}
+        for namespace in (await scope.list_namespaces()).items:
+            found[namespace] = await scope.load_namespace(namespace)
+            for table in (await scope.list_tables(namespace)).items:
+                found[table] = await properties_of(scope, *table)
+        return found
+
+    @invariant()
+    def the_latest_is_the_model(self) -> None:
+        if not self.catalogs:
+            return
+        expected = {key: thing.properties for key, thing in self.now.items()}
+        for catalog in self.catalogs:
+            assert self.run(catalog.latest_version()) == len(self.versions) - 1
+            assert self.run(self.seen(catalog.main)) == expected
+
+    def teardown(self) -> None:
+        if self.catalogs:
+            for version, state in enumerate(self.versions):
+                scope = self.run(self.catalogs[version % 2].at(version))
+                assert self.run(self.seen(scope)) == {key: thing.properties for key, thing in state.items()}
+            fresh = self.open_process()
+            report = self.run(check(fresh.storage, fresh.versions, fresh.nodes, fresh.logs))
+            assert (report.problems, report.versions) == ([], len(self.versions))
+            for catalog in (*self.catalogs, fresh):
+                self.run(catalog.close())
+        self.loop.close()
+
+
+CatalogMachine.TestCase.settings = settings(
+    max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+TestCatalog = CatalogMachine.TestCase
