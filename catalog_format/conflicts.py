@@ -70,7 +70,10 @@ Verdict = Apply | Replay | Conflict
 
 
 def decide(isolation: IsolationLevel, writes: Sequence[SeenWrite], reads: Sequence[SeenRead], ranges: Sequence[SeenRange]) -> Verdict:
-    """Snapshot: the write set is unchanged since the base, or can be replayed. Serializable: the read set is unchanged too."""
+    """Snapshot: the write set is unchanged since the base, or can be replayed.
+
+    Serializable: the read set is unchanged too. An update reads what it changes (its requirements say so), so it is not replayed.
+    """
     if isolation is IsolationLevel.SERIALIZABLE:
         for read in reads:
             if read.base_stamp != read.latest_stamp:
@@ -83,7 +86,7 @@ def decide(isolation: IsolationLevel, writes: Sequence[SeenWrite], reads: Sequen
         if write.base_stamp == write.latest_stamp:
             continue
         only_updates = all(verb is Verb.UPDATE for verb in write.verbs)
-        if not only_updates or NO_STAMP in (write.base_stamp, write.latest_stamp):
+        if isolation is IsolationLevel.SERIALIZABLE or not only_updates or NO_STAMP in (write.base_stamp, write.latest_stamp):
             return Conflict(write.key, Rule.WRITE_WRITE)
         replayed.append(write.key)
     return Replay(tuple(replayed)) if replayed else Apply()

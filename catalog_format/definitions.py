@@ -43,6 +43,6 @@ async def read_definition(value: bytes, storage: Storage) -> bytes:
         data = await storage.get(held.file)
     except FileNotFoundError:
         raise CorruptFileError(f"Definition file {held.file} is missing: restore it, or run `treeline check`") from None
-    if hashlib.sha256(data).hexdigest() not in held.file:
+    if held.file.rpartition("/")[2] != f"{hashlib.sha256(data).hexdigest()}.binpb":
         raise CorruptFileError(f"Definition file {held.file} is damaged: its bytes do not have the hash that its name states")
     return pb.DefinitionFile.FromString(data).definition

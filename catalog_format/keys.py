@@ -83,16 +83,26 @@ def view_key(identifier: Identifier) -> bytes:
 
 def outcome_key(base_version: int, transaction_id: str) -> bytes:
     """Key of a verdict. It starts with the base version, so that outcomes age together."""
-    return ObjectType.OUTCOME.prefix + f"{base_version:020d}{NAME_SEPARATOR}{transaction_id}".encode()
+    return _own_key(ObjectType.OUTCOME, f"{base_version:020d}", transaction_id)
 
 
 def idempotency_key(client_key: str) -> bytes:
-    return ObjectType.IDEMPOTENCY.prefix + NAME_SEPARATOR.encode() + client_key.encode()
+    """Raises `InvalidArgumentError` for keys that are too long or hold control characters."""
+    return _own_key(ObjectType.IDEMPOTENCY, "", client_key)
 
 
 def purge_key(version: int, table_uuid: str) -> bytes:
     """Key of a purge wish, recorded by the commit of `version`."""
-    return ObjectType.PURGE.prefix + f"{version:020d}{NAME_SEPARATOR}{table_uuid}".encode()
+    return _own_key(ObjectType.PURGE, f"{version:020d}", table_uuid)
+
+
+def _own_key(object_type: ObjectType, parent: str, name: str) -> bytes:
+    """Key of an entry of Treeline's own; its name comes from outside all the same."""
+    check_name(name)
+    key = object_type.prefix + f"{parent}{NAME_SEPARATOR}{name}".encode()
+    if len(key) > MAX_KEY_BYTES:
+        raise InvalidArgumentError(f"{name[:40]}… is too long for a key: it takes {len(key)} bytes of at most {MAX_KEY_BYTES}")
+    return key
 
 
 def children_range(object_type: ObjectType, parent: Identifier) -> tuple[bytes, bytes]:

@@ -48,7 +48,10 @@ def decode_node(name: str, data: bytes) -> Node:
     if keys.get("kind") != "node":
         raise CorruptFileError(f"{where} is not a node below the root but {keys.get('kind')!r}")
     pivots, _, _ = _sections(keys, batch, where)
-    return Node(name, int(keys["level"]), Rows(batch, 0, pivots), len(data))
+    level = keys.get("level", "")
+    if not level.isdecimal():
+        raise CorruptFileError(f"{where} misstates its level: {level!r}")
+    return Node(name, int(level), Rows(batch, 0, pivots), len(data))
 
 
 def encode_root(header: RootHeader, pivots: Sequence[Entry], buffer: Sequence[Entry], actions: Sequence[Entry]) -> tuple[bytes, str]:

@@ -83,11 +83,6 @@ class Stage:
         self._bookkeeping.update(self._own_bookkeeping)
         return self._own
 
-    @property
-    def left_behind(self) -> dict[bytes, bytes | None]:
-        """Entries of Treeline's own that the member staged last leaves in the tree (wishes to purge)."""
-        return self._own_bookkeeping
-
     def note(self, key: bytes, value: bytes) -> None:
         """Stage an entry of Treeline's own (an outcome, an idempotent answer)."""
         self._bookkeeping[key] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
 
@@ -17,7 +17,7 @@ from irc_server.roots import Root, Roots
 from irc_server.settings import Settings
 from irc_server.warehouses import View, Warehouse, within
 from irc_server.wire.answers import MetadataAnswers
-from irc_server.wire.compression import accepts_gzip
+from irc_server.wire.headers import accepts_gzip, header
 from irc_server.wire.json_body import Json, parse_object
 
 MAX_PAGE = 10_000
@@ -94,7 +94,8 @@ class Call:
         return (*namespace_of(self.segment("namespace")), self.segment(name))
 
     def query(self, name: str) -> str | None:
-        return self.request.query_params.get(name)
+        # Most requests have none, and parsing nothing is not free either.
+        return self.request.query_params.get(name) if self.request.scope["query_string"] else None
 
     def page(self) -> Page | None:
         """The page asked for; None for everything: without `pageToken` (empty: the first page) no size makes pages."""
@@ -105,16 +106,19 @@ class Call:
             return None
         return Page(token or None) if size is None else Page(token or None, min(int(size), MAX_PAGE))
 
+    def header(self, name: bytes) -> str | None:
+        return header(self.request.scope, name)
+
     async def body(self) -> Json:
         return parse_object(await self.request.body())
 
     @property
     def accepts_gzip(self) -> bool:
-        return accepts_gzip(self.request.headers.get("accept-encoding", ""))
+        return accepts_gzip(self.request.scope)
 
     def context(self) -> RequestContext:
         """Who asks, and the idempotency key with the hash of what is asked."""
-        agent = self.request.headers.get("user-agent", "")[:MAX_AGENT]
+        agent = (self.header(b"user-agent") or "")[:MAX_AGENT]
         noted = noted_on(self.request.scope)
         return RequestContext(agent) if noted is None else RequestContext(agent, noted.key, noted.request_hash)
 
@@ -157,8 +161,10 @@ def _below(parent: Target, name: str) -> Target:
 
 def decoded(segment: str) -> str:
     """Text of a path's segment. Java writes a space as "+" and a plus as "%2B", as in forms; others write "%20" and "%2B"."""
+    if segment.isascii() and "%" not in segment and "+" not in segment:
+        return segment
     try:
-        return unquote_plus(segment, errors="strict")
+        return unquote_to_bytes(segment.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError:
         raise InvalidArgumentError(f"{segment[:80]!r} in the path is not UTF-8 when decoded") from None
 

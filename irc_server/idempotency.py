@@ -17,7 +17,7 @@ from starlette.types import Message, Scope
 from catalog_format.clock import Clock
 from catalog_format.errors import InvalidArgumentError
 
-KEY_HEADER = "idempotency-key"
+KEY_HEADER = b"idempotency-key"
 _SCOPE_KEY = "treeline.repeatable"
 _REMEMBER_KEY = "treeline.remember"
 _KEY_LENGTH = 36

@@ -6,7 +6,6 @@ import sys
 import traceback
 
 import orjson
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from catalog_format.clock import Clock
@@ -15,7 +14,8 @@ from catalog_format.ids import Ids
 from irc_server.auth import StaticToken
 from irc_server.error_map import NotAuthorizedError, PayloadTooLargeError, error_response, foreseen
 from irc_server.idempotency import KEY_HEADER, Answer, AnswerMemory, note_on, repeatable
-from irc_server.wire.compression import COMPRESS_FROM_BYTES, TooLargeWhenPlain, accepts_gzip, packed, unpacked
+from irc_server.wire.compression import COMPRESS_FROM_BYTES, TooLargeWhenPlain, packed, unpacked
+from irc_server.wire.headers import accepts_gzip, header
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 ERROR_KEY = "treeline.error"
@@ -71,7 +71,7 @@ class RequestLog:
                 "status": status,
                 "ms": round((self._clock.elapsed() - began) * 1000, 2),
                 "bytes": sent,
-                "agent": Headers(scope=scope).get("user-agent", "")[:_MAX_LOGGED],
+                "agent": (header(scope, b"user-agent") or "")[:_MAX_LOGGED],
             }
             error: Exception | None = scope.get(ERROR_KEY)
             if error is not None:
@@ -90,7 +90,7 @@ class BearerToken:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
-            sent = Headers(scope=scope).get("authorization", "").encode("latin-1")
+            sent = (header(scope, b"authorization") or "").encode("latin-1")
             if not self._token.admits(sent):
                 await error_response(NotAuthorizedError("A valid bearer token is needed"))(scope, receive, send)
                 return
@@ -104,7 +104,7 @@ class Compression:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
+        if scope["type"] != "http" or not accepts_gzip(scope):
             await self._app(scope, receive, send)
             return
         start: Message = {}
@@ -139,12 +139,12 @@ class BodyReader:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
         try:
-            if headers.get("content-length", "0").isdecimal() and int(headers.get("content-length", "0")) > self._limit:
+            length = header(scope, b"content-length") or ""
+            if length.isdecimal() and int(length) > self._limit:
                 raise self._too_large()
             body = await self._read(receive)
-            encoding = headers.get("content-encoding", "identity").lower()
+            encoding = (header(scope, b"content-encoding") or "identity").lower()
             if encoding == "gzip":
                 body = unpacked(body, self._limit)
             elif encoding != "identity":
@@ -183,7 +183,7 @@ class RepeatedRequests:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         repeats = scope["type"] == "http" and scope["method"] not in {"GET", "HEAD"}
-        client_key = Headers(scope=scope).get(KEY_HEADER) if repeats else None
+        client_key = header(scope, KEY_HEADER) if repeats else None
         if client_key is None:
             await self._app(scope, receive, send)
             return

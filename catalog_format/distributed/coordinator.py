@@ -27,7 +27,8 @@ from catalog_format.version_log import VersionLog
 
 DEFAULT_TTL_MS = 60 * 60 * 1000
 MAX_TTL_MS = 7 * 24 * 60 * 60 * 1000
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+# It names files, so it must not look like "." or like a temporary one.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
 class TransactionCoordinator:
@@ -50,7 +51,9 @@ class TransactionCoordinator:
         context: RequestContext = NO_CONTEXT,
     ) -> TransactionInfo:
         if not _ID.fullmatch(transaction_id):
-            raise InvalidArgumentError(f"Transaction id {transaction_id!r} must be 1 to 128 letters, digits, '_', '.' or '-'")
+            raise InvalidArgumentError(
+                f"Transaction id {transaction_id!r} must be 1 to 128 letters, digits, '_', and (not first) '.' or '-'"
+            )
         lifetime = DEFAULT_TTL_MS if ttl_ms is None else ttl_ms
         if not 0 < lifetime <= MAX_TTL_MS:
             raise InvalidArgumentError(f"ttl-millis must be between 1 and {MAX_TTL_MS}, not {lifetime}")
@@ -72,9 +75,12 @@ class TransactionCoordinator:
             raise AlreadyExistsError(f"Transaction already exists: {transaction_id}; an id is used once, choose another")
         used, latest = await asyncio.gather(self._logs.has_further_states(transaction_id), self._versions.confirm())
         if used:
-            await self._logs.remove_open_file(transaction_id)
-            raise AlreadyExistsError(f"Transaction id {transaction_id} was used before; an id is used once, choose another")
-        if latest.version != image.base_version:
+            image = await self._logs.load(transaction_id)
+            if image.status.final:
+                await self._logs.remove_open_file(transaction_id)
+                raise AlreadyExistsError(f"Transaction id {transaction_id} was used before; an id is used once, choose another")
+            # Not ended, so its first state is the one just put: somebody works in this transaction already.
+        elif latest.version != image.base_version:
             # What this process knew was not the latest any more: nothing was done yet, so the base moves on.
             image = await self._logs.update(image, lambda newest: _rebased(newest, latest.version))
         return _info(image)
@@ -204,7 +210,7 @@ class TransactionCoordinator:
 
         verdict = await self._committer.finish(image.sealed_change_set(agent), settled, seal_follows)
         status = TransactionStatus.COMMITTED if verdict.committed else TransactionStatus.REFUSED
-        delta = Delta(status, reason=verdict.reason, committed_version=verdict.version if verdict.committed else 0)
+        delta = Delta(status, reason=verdict.reason, committed_version=verdict.version if verdict.committed else None)
         self._end_later(image.transaction_id, image, delta)
         # The verdict stands in the tree; the log's last state only repeats it, so nobody waits for it.
         return image.after(delta, image.sequence, image.attempt_id, self._clock.now_ms())
@@ -229,6 +235,9 @@ class TransactionCoordinator:
 
 
 async def _rebased(image: TransactionImage, version: int) -> Delta | None:
+    """A new base, unless somebody was quicker to do something on the old one (or to end the transaction)."""
+    if image.sequence > 0:
+        return None
     return Delta(base_version=version, set_properties=image.properties)
 
 

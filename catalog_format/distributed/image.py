@@ -43,7 +43,7 @@ class Delta:
     set_properties: Mapping[str, str] = field(default_factory=dict)
     removed_properties: tuple[str, ...] = ()
     reason: str = ""
-    committed_version: int = 0
+    committed_version: int | None = None
     base_version: int | None = None
     """A new base; only before anything was read or written."""
 
@@ -106,8 +106,9 @@ class TransactionImage:
             set_properties=dict(after.properties if whole else delta.set_properties),
             removed_properties=() if whole else delta.removed_properties,
             reason=delta.reason,
-            committed_version=delta.committed_version,
         )
+        if delta.committed_version is not None:
+            message.committed_version = delta.committed_version
         if whole:
             message.start.CopyFrom(_start_of(after))
         return message
@@ -126,7 +127,7 @@ class TransactionImage:
             reads=self.reads | delta.reads,
             properties={**kept, **delta.set_properties},
             reason=delta.reason,
-            committed_version=delta.committed_version or None,
+            committed_version=delta.committed_version,
         )
 
 
@@ -166,7 +167,7 @@ def fold(image: TransactionImage | None, state: pb.TransactionState) -> Transact
             reads=reads,
             properties=dict(state.set_properties),
             reason=state.reason,
-            committed_version=state.committed_version or None,
+            committed_version=_committed_version(state),
         )
     if image is None or image.sequence + 1 != state.sequence:
         raise ValueError(f"state {state.sequence} of transaction {state.transaction_id} does not follow what was read before")
@@ -175,6 +176,10 @@ def fold(image: TransactionImage | None, state: pb.TransactionState) -> Transact
     )
     folded = image.after(delta, state.sequence, state.attempt_id, state.written_at_ms)
     return replace(folded, expires_at_ms=state.expires_at_ms)
+
+
+def _committed_version(state: pb.TransactionState) -> int | None:
+    return state.committed_version if state.HasField("committed_version") else None
 
 
 def _start_of(image: TransactionImage) -> pb.TransactionStart:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from catalog_format.pb import catalog_pb2 as catalog__format_dot_pb_dot_catalog__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#catalog_format/pb/transaction.proto\x12\x0btreeline.v1\x1a\x1f\x63\x61talog_format/pb/catalog.proto\"\x82\x04\n\x10TransactionState\x12\x16\n\x0etransaction_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12.\n\x06status\x18\x04 \x01(\x0e\x32\x1e.treeline.v1.TransactionStatus\x12\x15\n\rwritten_at_ms\x18\x05 \x01(\x03\x12\x15\n\rexpires_at_ms\x18\x06 \x01(\x03\x12\x12\n\ncheckpoint\x18\x07 \x01(\x08\x12,\n\x05start\x18\x08 \x01(\x0b\x32\x1d.treeline.v1.TransactionStart\x12$\n\x07\x63hanges\x18\t \x03(\x0b\x32\x13.treeline.v1.Change\x12#\n\x05reads\x18\n \x01(\x0b\x32\x14.treeline.v1.ReadSet\x12H\n\x0eset_properties\x18\x0b \x03(\x0b\x32\x30.treeline.v1.TransactionState.SetPropertiesEntry\x12\x1a\n\x12removed_properties\x18\x0c \x03(\t\x12\x0e\n\x06reason\x18\r \x01(\t\x12\x19\n\x11\x63ommitted_version\x18\x0e \x01(\x04\x1a\x34\n\x12SetPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"x\n\x10TransactionStart\x12)\n\tisolation\x18\x01 \x01(\x0e\x32\x16.treeline.v1.Isolation\x12\x14\n\x0c\x62\x61se_version\x18\x02 \x01(\x04\x12\x13\n\x0b\x62\x65gan_at_ms\x18\x03 \x01(\x03\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x03\"\x88\x01\n\x06\x43hange\x12\x1f\n\x04verb\x18\x01 \x01(\x0e\x32\x11.treeline.v1.Verb\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x0e\n\x06target\x18\x03 \x01(\x0c\x12\x0f\n\x07request\x18\x04 \x01(\x0c\x12\x13\n\x06result\x18\x05 \x01(\x0cH\x00\x88\x01\x01\x12\x0f\n\x07summary\x18\x06 \x01(\tB\t\n\x07_result*\x87\x01\n\x11TransactionStatus\x12\"\n\x1eTRANSACTION_STATUS_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\n\n\x06SEALED\x10\x02\x12\r\n\tCOMMITTED\x10\x03\x12\x0b\n\x07REFUSED\x10\x04\x12\x0f\n\x0bROLLED_BACK\x10\x05\x12\x0b\n\x07\x45XPIRED\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#catalog_format/pb/transaction.proto\x12\x0btreeline.v1\x1a\x1f\x63\x61talog_format/pb/catalog.proto\"\x9d\x04\n\x10TransactionState\x12\x16\n\x0etransaction_id\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x12\n\nattempt_id\x18\x03 \x01(\t\x12.\n\x06status\x18\x04 \x01(\x0e\x32\x1e.treeline.v1.TransactionStatus\x12\x15\n\rwritten_at_ms\x18\x05 \x01(\x03\x12\x15\n\rexpires_at_ms\x18\x06 \x01(\x03\x12\x12\n\ncheckpoint\x18\x07 \x01(\x08\x12,\n\x05start\x18\x08 \x01(\x0b\x32\x1d.treeline.v1.TransactionStart\x12$\n\x07\x63hanges\x18\t \x03(\x0b\x32\x13.treeline.v1.Change\x12#\n\x05reads\x18\n \x01(\x0b\x32\x14.treeline.v1.ReadSet\x12H\n\x0eset_properties\x18\x0b \x03(\x0b\x32\x30.treeline.v1.TransactionState.SetPropertiesEntry\x12\x1a\n\x12removed_properties\x18\x0c \x03(\t\x12\x0e\n\x06reason\x18\r \x01(\t\x12\x1e\n\x11\x63ommitted_version\x18\x0e \x01(\x04H\x00\x88\x01\x01\x1a\x34\n\x12SetPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x14\n\x12_committed_version\"x\n\x10TransactionStart\x12)\n\tisolation\x18\x01 \x01(\x0e\x32\x16.treeline.v1.Isolation\x12\x14\n\x0c\x62\x61se_version\x18\x02 \x01(\x04\x12\x13\n\x0b\x62\x65gan_at_ms\x18\x03 \x01(\x03\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x03\"\x88\x01\n\x06\x43hange\x12\x1f\n\x04verb\x18\x01 \x01(\x0e\x32\x11.treeline.v1.Verb\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x0e\n\x06target\x18\x03 \x01(\x0c\x12\x0f\n\x07request\x18\x04 \x01(\x0c\x12\x13\n\x06result\x18\x05 \x01(\x0cH\x00\x88\x01\x01\x12\x0f\n\x07summary\x18\x06 \x01(\tB\t\n\x07_result*\x87\x01\n\x11TransactionStatus\x12\"\n\x1eTRANSACTION_STATUS_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\n\n\x06SEALED\x10\x02\x12\r\n\tCOMMITTED\x10\x03\x12\x0b\n\x07REFUSED\x10\x04\x12\x0f\n\x0bROLLED_BACK\x10\x05\x12\x0b\n\x07\x45XPIRED\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,14 +34,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_TRANSACTIONSTATE_SETPROPERTIESENTRY']._loaded_options = None
   _globals['_TRANSACTIONSTATE_SETPROPERTIESENTRY']._serialized_options = b'8\001'
-  _globals['_TRANSACTIONSTATUS']._serialized_start=864
-  _globals['_TRANSACTIONSTATUS']._serialized_end=999
+  _globals['_TRANSACTIONSTATUS']._serialized_start=891
+  _globals['_TRANSACTIONSTATUS']._serialized_end=1026
   _globals['_TRANSACTIONSTATE']._serialized_start=86
-  _globals['_TRANSACTIONSTATE']._serialized_end=600
-  _globals['_TRANSACTIONSTATE_SETPROPERTIESENTRY']._serialized_start=548
-  _globals['_TRANSACTIONSTATE_SETPROPERTIESENTRY']._serialized_end=600
-  _globals['_TRANSACTIONSTART']._serialized_start=602
-  _globals['_TRANSACTIONSTART']._serialized_end=722
-  _globals['_CHANGE']._serialized_start=725
-  _globals['_CHANGE']._serialized_end=861
+  _globals['_TRANSACTIONSTATE']._serialized_end=627
+  _globals['_TRANSACTIONSTATE_SETPROPERTIESENTRY']._serialized_start=553
+  _globals['_TRANSACTIONSTATE_SETPROPERTIESENTRY']._serialized_end=605
+  _globals['_TRANSACTIONSTART']._serialized_start=629
+  _globals['_TRANSACTIONSTART']._serialized_end=749
+  _globals['_CHANGE']._serialized_start=752
+  _globals['_CHANGE']._serialized_end=888
 # @@protoc_insertion_point(module_scope)

@@ -10,6 +10,7 @@ from catalog_format.changes import Change, Verb
 from catalog_format.errors import InvalidArgumentError, NoSuchNamespaceError
 from catalog_format.iceberg.namespace_kind import properties_request
 from catalog_format.keys import Identifier, ObjectType, namespace_key
+from catalog_format.names import SYSTEM_NAMES
 from catalog_format.objects import NamespaceDefinition
 from catalog_format.scope import NO_CONTEXT, Listing, Page, PropertiesUpdate, RequestContext
 from catalog_format.scopes.operations import Operations
@@ -35,6 +36,8 @@ class NamespaceOperations(Operations):
     async def create_namespace(
         self, namespace: Identifier, properties: Mapping[str, str], context: RequestContext = NO_CONTEXT
     ) -> dict[str, str]:
+        if namespace and namespace[0] in SYSTEM_NAMES:
+            raise InvalidArgumentError(f"Namespace {namespace[0]} is the system's; choose another name")
         change = Change(Verb.CREATE, namespace_key(namespace), properties_request(properties))
         done = await self._place.write([change], context)
         return dict(NamespaceDefinition.from_bytes(done.definitions[change.key] or b"").properties)

@@ -134,7 +134,6 @@ class TransactionPlace:
             for change in changes
             if change.key in slots
         ]
-        recorded += [RecordedChange(Change(Verb.CREATE, key), value) for key, value in stage.left_behind.items()]
         definitions = {key: slot.definition for key, slot in slots.items()}
         for change in changes:
             # What changed nothing is answered with the object as it stands.

@@ -63,7 +63,7 @@ async def load_table(call: Call) -> Response:
         raise InvalidArgumentError(f"snapshots must be {ALL} or {REFS}, not {snapshots[:40]!r}")
     target = await call.object_target(call.object_name("table"), no_table, write=False)
     answer = await target.scope.load_table(target.rest)
-    return await loaded(call, answer, snapshots=snapshots, if_none_match=call.request.headers.get("if-none-match"))
+    return await loaded(call, answer, snapshots=snapshots, if_none_match=call.header(b"if-none-match"))
 
 
 async def table_exists(call: Call) -> Response:

@@ -22,7 +22,7 @@ async def list_views(call: Call) -> Response:
 async def load_view(call: Call) -> Response:
     target = await call.object_target(call.object_name("view"), no_view, write=False)
     answer = await target.scope.load_view(target.rest)
-    return await loaded(call, answer, if_none_match=call.request.headers.get("if-none-match"))
+    return await loaded(call, answer, if_none_match=call.header(b"if-none-match"))
 
 
 async def view_exists(call: Call) -> Response:

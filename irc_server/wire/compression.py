@@ -18,15 +18,6 @@ class TooLargeWhenPlain(Exception):
     """What a body unpacks to is over the limit."""
 
 
-def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether an Accept-Encoding header lets the answer be gzip."""
-    for choice in accept_encoding.split(","):
-        coding, _, weight = choice.partition(";")
-        if coding.strip().lower() in {"gzip", "x-gzip", "*"}:
-            return weight.replace(" ", "").lower() not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False
-
-
 async def packed(plain: bytes) -> bytes:
     """The same bytes for the same input, at the lowest level: metadata repeats itself so much that others gain little."""
     if len(plain) < _IN_THREAD_FROM_BYTES:

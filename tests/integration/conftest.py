@@ -70,9 +70,10 @@ class Engine:
         raise AssertionError(f"this was not refused: {statement}")
 
     def properties_of(self, namespace: str) -> dict[str, str]:
-        from pipeline.transactions import namespace_properties
+        """The properties of a namespace, as DESCRIBE shows them."""
+        from pipeline.transactions import parse_properties
 
-        return namespace_properties(self.spark, namespace)
+        return parse_properties(dict(self.rows(f"DESCRIBE NAMESPACE EXTENDED {namespace}"))["Properties"])
 
 
 @dataclass(frozen=True)

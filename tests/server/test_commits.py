@@ -9,7 +9,20 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.server.harness import Client, Json, done, make_namespace, make_table, metadata_file, names_in, new_table, path, properties_of, refused, setting
+from tests.server.harness import (
+    Client,
+    Json,
+    done,
+    make_namespace,
+    make_table,
+    metadata_file,
+    names_in,
+    new_table,
+    path,
+    properties_of,
+    refused,
+    setting,
+)
 
 
 def snapshot(number: int, sequence: int, parent: int | None = None) -> Json:
@@ -157,7 +170,9 @@ async def test_a_staged_table_exists_when_it_is_committed(ns: Client) -> None:
     assert answer["metadata"]["table-uuid"] == metadata["table-uuid"]
     assert answer["metadata"]["location"] == metadata["location"]
     assert answer["metadata"]["current-snapshot-id"] == 1
-    message = refused(await ns.post(path("ns", table="t"), json=body), 409, (await ns.post(path("ns", table="t"), json=body)).json()["error"]["type"])
+    message = refused(
+        await ns.post(path("ns", table="t"), json=body), 409, (await ns.post(path("ns", table="t"), json=body)).json()["error"]["type"]
+    )
     assert "ns.t" in message
 
 
@@ -264,7 +279,9 @@ async def test_loads_of_referenced_snapshots_only(ns: Client) -> None:
     refused(await ns.get(path("ns", table="t"), params={"snapshots": "some"}), 400, "BadRequestException", "snapshots")
 
 
-@pytest.mark.parametrize("fields", [{"refs": None}, {"snapshots": None}, {"refs": {}}, {"refs": {"b": {"snapshot-id": 5, "type": "branch"}}}])
+@pytest.mark.parametrize(
+    "fields", [{"refs": None}, {"snapshots": None}, {"refs": {}}, {"refs": {"b": {"snapshot-id": 5, "type": "branch"}}}]
+)
 async def test_referenced_snapshots_of_a_registered_file_with_odd_fields(folder_server: Client, tmp_path: Path, fields: Json) -> None:
     client = folder_server
     made = await make_table(client, ["ns"], "t")

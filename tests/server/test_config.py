@@ -144,7 +144,9 @@ async def test_a_transaction_is_a_warehouse(server: Client) -> None:
     refused(answer, 409, "CommitFailedException", "w1", "committed")
 
 
-@pytest.mark.parametrize("name", ["nope", "memory://nope", "nope@v0", "nope@latest", "s3://bucket/x", "../lake", f"{ROOT}@v0@v0", f"{ROOT} "])
+@pytest.mark.parametrize(
+    "name", ["nope", "memory://nope", "nope@v0", "nope@latest", "s3://bucket/x", "../lake", f"{ROOT}@v0@v0", f"{ROOT} "]
+)
 async def test_an_unknown_warehouse_is_not_found(server: Client, name: str) -> None:
     refused(await server.get("/v1/config", params={"warehouse": name}), 404, "NoSuchWarehouseException", "Warehouse does not exist")
 
@@ -156,14 +158,18 @@ async def test_an_unknown_state_of_a_root_is_not_found(server: Client, state: st
     assert response.json()["error"]["type"] in {"NoSuchWarehouseException", "NoSuchNamespaceException"}
 
 
-@pytest.mark.parametrize("state", ["", "v", "v-1", "v1x", "yesterday", "12", "2026-99-01", "9" * 5000, "v" + "9" * 5000, "dtxn_", "dtxn_..", "dtxn_\0"])
+@pytest.mark.parametrize(
+    "state", ["", "v", "v-1", "v1x", "yesterday", "12", "2026-99-01", "9" * 5000, "v" + "9" * 5000, "dtxn_", "dtxn_..", "dtxn_\0"]
+)
 async def test_a_malformed_state_is_the_clients_mistake(server: Client, state: str) -> None:
     response = await server.get("/v1/config", params={"warehouse": f"{ROOT}@{state}"})
     assert response.status_code in {400, 404}, response.text
     refused(response, response.status_code, response.json()["error"]["type"])
 
 
-@pytest.mark.parametrize("prefix", ["nope", "nope@v1", f"{ROOT}@", f"{ROOT}@vx", f"{ROOT}@branch:x", f"{ROOT}@latest", "%FF", "@", f"{ROOT}@v{'9' * 5000}"])
+@pytest.mark.parametrize(
+    "prefix", ["nope", "nope@v1", f"{ROOT}@", f"{ROOT}@vx", f"{ROOT}@branch:x", f"{ROOT}@latest", "%FF", "@", f"{ROOT}@v{'9' * 5000}"]
+)
 async def test_a_wrong_prefix_is_not_found_whatever_is_asked(server: Client, prefix: str) -> None:
     for target in (f"/v1/{prefix}/namespaces", f"/v1/{prefix}/namespaces/ns/tables/t"):
         response = await server.raw("GET", target.encode())

@@ -145,7 +145,9 @@ async def test_a_wrong_type_in_a_change_of_properties_is_named(ns: Client, body:
     refused(await ns.post(f"{path('ns')}/properties", json=body), 400, "BadRequestException", field)
 
 
-@pytest.mark.parametrize("levels", [[""], ["a", ""], ["", "a"], ["a\x1fb"], ["a\x1eb"], ["a\nb"], ["\x00"], ["x" * 1100], ["x" * 600, "y" * 600]])
+@pytest.mark.parametrize(
+    "levels", [[""], ["a", ""], ["", "a"], ["a\x1fb"], ["a\x1eb"], ["a\nb"], ["\x00"], ["x" * 1100], ["x" * 600, "y" * 600]]
+)
 async def test_impossible_names_are_the_clients_mistake(server: Client, levels: list[str]) -> None:
     refused(await server.post("/v1/namespaces", json={"namespace": levels}), 400, "BadRequestException")
     assert await listed(server) == []

@@ -8,7 +8,19 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.server.harness import Client, done, make_namespace, make_table, make_view, metadata_file, names_in, new_table, path, refused, setting
+from tests.server.harness import (
+    Client,
+    done,
+    make_namespace,
+    make_table,
+    make_view,
+    metadata_file,
+    names_in,
+    new_table,
+    path,
+    refused,
+    setting,
+)
 from tests.support.catalogs import SCHEMA
 
 
@@ -37,7 +49,10 @@ async def test_create_takes_location_spec_and_order(ns: Client, tmp_path: Path) 
         location=f"file://{tmp_path}/elsewhere",
         **{
             "partition-spec": {"spec-id": 0, "fields": [{"source-id": 1, "transform": "bucket[4]", "name": "b"}]},
-            "write-order": {"order-id": 1, "fields": [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}]},
+            "write-order": {
+                "order-id": 1,
+                "fields": [{"source-id": 1, "transform": "identity", "direction": "asc", "null-order": "nulls-first"}],
+            },
             "stage-create": False,
         },
     )
@@ -217,7 +232,9 @@ async def test_register_explains_a_file_that_is_not_there(folder_server: Client,
     refused(answer, 404, "NotFoundException", f"Failed to open input stream for file: file://{tmp_path}/no/v1.metadata.json")
 
 
-@pytest.mark.parametrize("location", ["", "x", "/etc/passwd", "http://127.0.0.1/a.metadata.json", "s4://b/a.metadata.json", "file:///../a.metadata.json"])
+@pytest.mark.parametrize(
+    "location", ["", "x", "/etc/passwd", "http://127.0.0.1/a.metadata.json", "s4://b/a.metadata.json", "file:///../a.metadata.json"]
+)
 async def test_register_refuses_what_names_no_metadata_file(folder_server: Client, location: str) -> None:
     answer = await folder_server.post(f"{path('ns')}/register", json={"name": "t", "metadata-location": location})
     refused(answer, 400, "BadRequestException")

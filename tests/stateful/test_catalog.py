@@ -109,7 +109,7 @@ def verdict(pending: Pending, now: State, version: int) -> State | None:
         return (before and before.written) != (after and after.written)
 
     if pending.isolation is IsolationLevel.SERIALIZABLE:
-        if any(differs(key) for key in pending.points):
+        if any(differs(key) for key in pending.points | {key for _, key, _ in pending.steps}):
             return None
         if any(differs(key) for key in {*pending.base, *now} if len(key) > 1 and key[0] in pending.listed):
             return None

@@ -402,7 +402,7 @@ class SecondReader:
                 outcome = self.schema.decode("Outcome", self.definition(row))
                 committed = outcome["committed"]
                 return ("COMMITTED" if committed else "REFUSED"), outcome["reason"], outcome["version"] if committed else 0
-        return last["status"], last["reason"], last["committed_version"]
+        return last["status"], last["reason"], last.get("committed_version", 0)
 
     def _state_path(self, transaction_id: str, sequence: int) -> Path:
         if sequence == 0:

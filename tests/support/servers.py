@@ -68,7 +68,9 @@ class RunningServer:
 
 
 @contextmanager
-def running_server(place: Place, log: Path, *, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Iterator[RunningServer]:
+def running_server(
+    place: Place, log: Path, *, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None
+) -> Iterator[RunningServer]:
     """`treeline serve` on a free port. What it says goes to `log`. Raises `RuntimeError` if it ends before it is ready."""
     command = [str(Path(sys.executable).parent / "treeline"), "serve", "--root", place.root, "--port", "0", *flags]
     everything = {**os.environ, **place.environment, **(environment or {})}

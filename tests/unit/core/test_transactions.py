@@ -28,6 +28,7 @@ from catalog_format.storage import (
     MemoryStorage,
     Rule,
     ScriptedPlan,
+    StoreCall,
 )
 from catalog_format.storage.faulty import Crash
 from tests.support.catalogs import NEW_VIEW, SCHEMA, ManualClock, make_table, opened, properties_of, setting
@@ -267,7 +268,7 @@ async def test_abandoned_transactions_expire_and_every_state_renews_the_lifetime
 
 async def test_bad_ids_and_lifetimes_are_refused() -> None:
     async with opened() as catalog:
-        for name in ("", "a/b", "a b", "x" * 129, "é"):
+        for name in ("", "a/b", "a b", "x" * 129, "é", ".", "..", ".tmp-1"):
             with pytest.raises(InvalidArgumentError, match="Transaction id"):
                 await catalog.transactions.begin(name)
         for ttl in (0, -1, 10**12):
@@ -355,3 +356,77 @@ async def test_damaged_states_are_named() -> None:
     async with opened(store) as catalog:
         with pytest.raises(NoSuchNamespaceError):
             await (await catalog.within("1")).load_namespace(("ns",))
+
+
+async def test_begin_does_not_end_a_transaction_that_somebody_works_in_already() -> None:
+    clock, store = ManualClock(), MemoryStorage()
+    async with opened(store, clock=clock) as other:
+        await make_table(other.main, "ns", "t")
+
+        class Eager:
+            """Works in the transaction as soon as its first state is there."""
+
+            done = False
+
+            def decide(self, call: StoreCall) -> None:
+                return None
+
+        class EagerStorage(FaultyStorage):
+            async def exists(self, path: str) -> bool:
+                if path.startswith("dtxn/1/") and not Eager.done:
+                    Eager.done = True
+                    await (await other.within("1")).commit_tables([setting("ns", "t", a="1")])
+                return await super().exists(path)
+
+        async with opened(EagerStorage(store, Eager(), clock), clock=clock) as catalog:
+            await catalog.transactions.begin("1")
+            assert Eager.done
+            await catalog.transactions.commit("1")
+            assert await properties_of(other.main, "ns", "t") == {"a": "1"}
+
+
+async def test_a_rebase_of_begin_does_not_revive_what_was_rolled_back() -> None:
+    clock, store = ManualClock(), MemoryStorage()
+    async with opened(store, clock=clock) as other:
+
+        class EndingStorage(FaultyStorage):
+            async def put_if_absent(self, path: str, data: bytes) -> bool:
+                if path.startswith("dtxn/1/"):
+                    await other.transactions.rollback("1")
+                    await other.transactions.close()
+                return await super().put_if_absent(path, data)
+
+        async with opened(EndingStorage(store, ScriptedPlan(), clock), clock=clock) as catalog:
+            await other.main.create_namespace(("later",), {})
+            assert (await catalog.transactions.begin("1")).status is TransactionStatus.ROLLED_BACK
+            assert (await other.transactions.load("1")).status is TransactionStatus.ROLLED_BACK
+
+
+async def test_a_purge_inside_leaves_one_wish() -> None:
+    async with opened() as catalog:
+        await make_table(catalog.main, "ns", "t")
+        await catalog.transactions.begin("1")
+        await (await catalog.within("1")).drop_table(("ns", "t"), purge=True)
+        await catalog.main.create_namespace(("other",), {})
+        await catalog.transactions.commit("1")
+        keys = [row.key for row in catalog.versions.known.buffer if row.key.startswith(b"G===")]
+        assert [key[4:24] for key in keys] == [f"{catalog.versions.known.version:020d}".encode()]
+
+
+async def test_an_update_at_serializable_reads_what_it_changes() -> None:
+    async with opened() as catalog:
+        await make_table(catalog.main, "ns", "t")
+        await catalog.transactions.begin("1", SERIALIZABLE)
+        await (await catalog.within("1")).commit_tables([setting("ns", "t", a="1")])
+        await catalog.main.commit_tables([setting("ns", "t", b="1")])
+        with pytest.raises(TransactionRefusedError, match=r"table ns\.t"):
+            await catalog.transactions.commit("1")
+
+
+async def test_a_reader_of_version_0_is_told_its_version() -> None:
+    store = MemoryStorage()
+    async with opened(store) as catalog:
+        await catalog.transactions.begin("1")
+        assert (await catalog.transactions.commit("1")).version == 0
+    async with opened(store) as catalog:
+        assert (await catalog.transactions.load("1")).version == 0
