@@ -8,13 +8,14 @@ from contextlib import asynccontextmanager
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from catalog_format.catalog import open_catalog
 from catalog_format.clock import Clock, SystemClock
 from catalog_format.ids import Ids, SystemIds
 from irc_server.auth import StaticToken
 from irc_server.call import Services
 from irc_server.idempotency import AnswerMemory
 from irc_server.middleware import BearerToken, BodyReader, Compression, RawPath, RepeatedRequests, RequestLog
-from irc_server.roots import Opening, Root, Roots
+from irc_server.roots import OpenCatalog, Opening, Root, Roots
 from irc_server.routes import make_router
 from irc_server.settings import Settings
 from irc_server.wire.answers import MetadataAnswers
@@ -52,10 +53,12 @@ class Application:
         await self._asgi(scope, receive, send)
 
 
-def make_app(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> Application:
+def make_app(
+    settings: Settings, clock: Clock | None = None, ids: Ids | None = None, open_catalog: OpenCatalog = open_catalog
+) -> Application:
     """Raises `InvalidArgumentError` for roots that make no sense."""
     watch, source = clock or SystemClock(), ids or SystemIds()
-    opening = Opening(settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source)
+    opening = Opening(settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source, open_catalog)
     roots = Roots([Root(name, url, settings.client_config(url), opening) for name, url in settings.named_roots().items()])
     router = make_router(Services(roots, settings, MetadataAnswers(settings.response_cache_mib << 20)))
 

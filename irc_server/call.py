@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
@@ -22,6 +23,7 @@ from irc_server.wire.json_body import Json, parse_object
 
 MAX_PAGE = 10_000
 MAX_AGENT = 200
+_MALFORMED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +163,10 @@ def _below(parent: Target, name: str) -> Target:
 
 def decoded(segment: str) -> str:
     """Text of a path's segment. Java writes a space as "+" and a plus as "%2B", as in forms; others write "%20" and "%2B"."""
-    if segment.isascii() and "%" not in segment and "+" not in segment:
-        return segment
+    if _MALFORMED.search(segment):
+        raise InvalidArgumentError(f"{segment[:80]!r} in the path has a '%' that no two hexadecimal digits follow; write '%25' for '%'")
     try:
+        # Each character of the raw path is one byte, those beyond ASCII included.
         return unquote_to_bytes(segment.replace("+", " ").encode("latin-1")).decode()
     except UnicodeDecodeError:
         raise InvalidArgumentError(f"{segment[:80]!r} in the path is not UTF-8 when decoded") from None

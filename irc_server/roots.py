@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import orjson
 
@@ -17,6 +18,22 @@ from catalog_format.storage import open_storage
 from catalog_format.storage.opening import split_location
 
 
+class OpenCatalog(Protocol):
+    """`catalog_format.catalog.open_catalog`, or what stands in for it over another store."""
+
+    async def __call__(
+        self,
+        url: str,
+        *,
+        init: bool,
+        options: Mapping[str, str],
+        clock: Clock,
+        ids: Ids,
+        node_cache_bytes: int,
+        max_staleness_s: float,
+    ) -> Catalog: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """How the catalogs of a server are opened."""
@@ -27,6 +44,7 @@ class Opening:
     max_staleness_s: float
     clock: Clock
     ids: Ids
+    open_catalog: OpenCatalog = open_catalog
 
 
 class Root:
@@ -65,7 +83,7 @@ class Root:
         async with self._opening:
             if self._catalog is None:
                 try:
-                    self._catalog = await open_catalog(
+                    self._catalog = await self._how.open_catalog(
                         self.url,
                         init=init,
                         options=self._how.options,

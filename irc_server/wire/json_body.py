@@ -12,6 +12,10 @@ from catalog_format.keys import Identifier
 T = TypeVar("T")
 Json = dict[str, Any]
 
+# Deeper values can be read and not be written again (254 levels, and metadata are put a few levels further down).
+_SURELY_SHALLOW = 200
+_ROOM = 12
+
 _NAMES = {str: "a string", int: "a number", bool: "a boolean", dict: "an object", list: "an array"}
 
 
@@ -23,7 +27,18 @@ def parse_object(body: bytes) -> Json:
         raise InvalidArgumentError(f"The body is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise InvalidArgumentError("The body must be a JSON object")
+    if body.count(b"[") + body.count(b"{") > _SURELY_SHALLOW:
+        _check_depth(value)
     return value
+
+
+def _check_depth(value: object) -> None:
+    for _ in range(_ROOM):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise InvalidArgumentError(f"The body is nested too deeply: {error}") from None
 
 
 def _typed(value: object, kind: type[T], path: str) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def snapshot(number: int, sequence: int, parent: int | None = None) -> Json:
     made = {
         "snapshot-id": number,
         "sequence-number": sequence,
-        "timestamp-ms": 4_000_000_000_000 + number,
+        "timestamp-ms": time.time_ns() // 1_000_000,
         "summary": {"operation": "append"},
         "manifest-list": f"file:///tmp/m{number}.avro",
         "schema-id": 0,
