@@ -185,9 +185,10 @@ async def _cost(store: CountingStorage, name: tuple[str, ...]) -> tuple[list[tup
         return _kinds(load), _kinds(commit), commit.sent_bytes
 
 
-async def test_load_and_commit_cost_the_same_at_a_thousand_and_at_a_hundred_thousand_tables() -> None:
+@pytest.mark.parametrize("many", [100_000, pytest.param(1_000_000, marks=pytest.mark.long)])
+async def test_load_and_commit_cost_the_same_at_a_thousand_tables_and_at_many(many: int) -> None:
     costs = []
-    for tables in (1_000, 100_000):
+    for tables in (1_000, many):
         store, level = await _built(tables)
         load, commit, sent = await _cost(store, ("ns", "mine"))
         # Beyond the probe, one node a level.
@@ -198,12 +199,13 @@ async def test_load_and_commit_cost_the_same_at_a_thousand_and_at_a_hundred_thou
     assert abs(costs[0][1] - costs[1][1]) < 16 * 1024
 
 
-async def test_a_commit_costs_the_same_beside_a_transaction_open_for_many_versions() -> None:
+@pytest.mark.parametrize("versions", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
+async def test_a_commit_costs_the_same_beside_a_transaction_open_for_many_versions(versions: int) -> None:
     async with counted() as (catalog, store):
         await make_table(catalog.main, "ns", "t")
         costs = []
         await catalog.transactions.begin("old", ttl_ms=7 * 24 * 3600 * 1000)
-        for n in range(1000):
+        for n in range(versions):
             with store.measure() as calls:
                 await catalog.main.update_namespace(("ns",), [], {"n": f"{n:06}"})
                 await catalog.versions.close()
