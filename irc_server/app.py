@@ -58,7 +58,9 @@ def make_app(
 ) -> Application:
     """Raises `InvalidArgumentError` for roots that make no sense."""
     watch, source = clock or SystemClock(), ids or SystemIds()
-    opening = Opening(settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source, open_catalog)
+    opening = Opening(
+        settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source, open_catalog
+    )
     roots = Roots([Root(name, url, settings.client_config(url), opening) for name, url in settings.named_roots().items()])
     router = make_router(Services(roots, settings, MetadataAnswers(settings.response_cache_mib << 20)))
 

@@ -20,6 +20,8 @@ from irc_server.wire.headers import accepts_gzip, header
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 ERROR_KEY = "treeline.error"
 _MAX_LOGGED = 500
+_LONGEST_LENGTH = 18
+_LONGEST_LENGTH = 15
 
 
 class RawPath:
@@ -141,7 +143,7 @@ class BodyReader:
             return
         try:
             length = header(scope, b"content-length") or ""
-            if length.isdecimal() and int(length) > self._limit:
+            if length.isdecimal() and (len(length) > _LONGEST_LENGTH or int(length) > self._limit):
                 raise self._too_large()
             body = await self._read(receive)
             encoding = (header(scope, b"content-encoding") or "identity").lower()

@@ -7,14 +7,13 @@ from collections.abc import Awaitable, Callable
 from cachetools import LRUCache
 
 from catalog_format import paths
-from catalog_format.backoff import Backoff
 from catalog_format.clock import Clock
 from catalog_format.distributed.image import CHECKPOINT_EVERY, Delta, TransactionImage, first_state, fold
 from catalog_format.distributed.state_file import decode_state, encode_state
-from catalog_format.errors import CorruptFileError, GiveUp, NoSuchTransactionError, RetryLater, UnknownOutcomeError
+from catalog_format.errors import CorruptFileError, NoSuchTransactionError
+from catalog_format.exclusive_put import ExclusivePut
 from catalog_format.ids import Ids
 from catalog_format.pb import transaction_pb2 as pb
-from catalog_format.readback import Fate, classify
 from catalog_format.storage import Storage
 
 APPEND_DEADLINE_S = 30.0
@@ -28,6 +27,7 @@ class TransactionLogs:
         self._storage = storage
         self._clock = clock
         self._ids = ids
+        self._exclusive_put = ExclusivePut(storage, clock, ids).put
         self._images: LRUCache[str, TransactionImage] = LRUCache(CACHED_IMAGES)
 
     def known(self, transaction_id: str) -> TransactionImage | None:
@@ -146,27 +146,14 @@ class TransactionLogs:
         return state
 
     async def _put(self, transaction_id: str, sequence: int, attempt_id: str, data: bytes) -> bool:
-        """Put a state, reading back after a doubtful attempt. True if this attempt's bytes lie there."""
-        path = paths.transaction_state_path(transaction_id, sequence)
-        deadline = self._clock.elapsed() + APPEND_DEADLINE_S
-        backoff = Backoff(self._clock, self._ids)
-        doubtful = False
-        while True:
-            try:
-                if await self._storage.put_if_absent(path, data):
-                    return True
-            except (RetryLater, GiveUp):
-                if not doubtful:
-                    raise
-            except OSError:
-                doubtful = True
-            try:
-                occupant = await self._read(transaction_id, sequence)
-                fate = classify(attempt_id, occupant.attempt_id if occupant else None)
-            except (OSError, RetryLater):
-                fate = Fate.UNKNOWN
-            if fate is not Fate.UNKNOWN:
-                return fate is Fate.WON
-            if self._clock.elapsed() >= deadline:
-                raise UnknownOutcomeError(f"The store did not say whether state {sequence} of transaction {transaction_id} was written")
-            await backoff.pause()
+        """Put a state. True if this attempt's bytes lie there."""
+        occupant = await self._exclusive_put(
+            paths.transaction_state_path(transaction_id, sequence),
+            f"state {sequence} of transaction {transaction_id}",
+            data,
+            attempt_id,
+            self._clock.elapsed() + APPEND_DEADLINE_S,
+            lambda: self._read(transaction_id, sequence),
+            lambda state: state.attempt_id,
+        )
+        return occupant is None

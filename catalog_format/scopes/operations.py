@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from catalog_format import paths
 from catalog_format.clock import Clock
 from catalog_format.errors import InvalidArgumentError, NoSuchNamespaceError
 from catalog_format.iceberg.locations import Locations
@@ -69,6 +70,6 @@ def _parse_token(token: str) -> tuple[int, bytes]:
         after = bytes.fromhex(last)
     except (ValueError, TypeError, binascii.Error):
         raise InvalidArgumentError(f"Page token {token[:40]!r} was not given by this catalog; begin the listing anew") from None
-    if not isinstance(version, int) or version < 0:
+    if not isinstance(version, int) or not 0 <= version < 1 << paths.VERSION_BITS:
         raise InvalidArgumentError(f"Page token {token[:40]!r} was not given by this catalog; begin the listing anew")
     return version, after

@@ -36,4 +36,6 @@ def unpacked(body: bytes, limit: int) -> bytes:
         raise TooLargeWhenPlain
     if not unpacker.eof:
         raise InvalidArgumentError("The body is not valid gzip: it ends too early")
+    if unpacker.unused_data:
+        raise InvalidArgumentError("The body is not valid gzip: something follows its end")
     return plain

@@ -22,7 +22,8 @@ def test_rows(lake: Lake) -> None:
     run(f"DELETE FROM {t} WHERE day = DATE'2026-01-02'")
     run(
         f"MERGE INTO {t} USING (SELECT * FROM VALUES (1, 'Anna'), (3, 'cat') AS u (id, rider)) u ON {t}.id = u.id "
-        "WHEN MATCHED THEN UPDATE SET rider = u.rider WHEN NOT MATCHED THEN INSERT (id, rider, day) VALUES (u.id, u.rider, DATE'2026-01-03')"
+        "WHEN MATCHED THEN UPDATE SET rider = u.rider "
+        "WHEN NOT MATCHED THEN INSERT (id, rider, day) VALUES (u.id, u.rider, DATE'2026-01-03')"
     )
     assert run(f"SELECT * FROM {t} ORDER BY id") == [(1, "Anna", date(2026, 1, 1)), (3, "cat", date(2026, 1, 3))]
     assert run(f"SELECT id FROM {t} WHERE day > DATE'2026-01-02'") == [(3,)]

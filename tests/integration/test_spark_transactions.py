@@ -92,7 +92,7 @@ def test_begin_work_commit(shop: Lake) -> None:
     assert run(f"SELECT id FROM {outside}.pears") == [(2,)]
     assert run(f"SHOW NAMESPACES IN {outside}") == [(f"{shop.namespace}.archive",)]
     assert shop.engine.properties_of(outside)["loaded"] == "yes"
-    assert [row for row in run(f"SELECT snapshot_id, operation FROM {outside}.orders.snapshots ORDER BY committed_at")] == snapshots
+    assert run(f"SELECT snapshot_id, operation FROM {outside}.orders.snapshots ORDER BY committed_at") == snapshots
 
     # What became of it can be asked as often as one likes; it takes nothing more.
     dtxn.commit()
@@ -100,7 +100,7 @@ def test_begin_work_commit(shop: Lake) -> None:
     assert int(dtxn.properties["version"]) > int(dtxn.properties["base-version"])
     assert (f"sys.dtxns.dtxn_{dtxn.id}",) not in run(f"SHOW NAMESPACES IN {shop.catalog}.sys.dtxns")
     assert f"Transaction {dtxn.id} was committed" in refusal(f"DROP NAMESPACE {dtxn.name}")
-    assert f"transaction {dtxn.id} is committed" in refusal(f"INSERT INTO {inside}.orders VALUES (9, 'x', 1, '')")
+    assert f"Transaction {dtxn.id} is committed" in refusal(f"INSERT INTO {inside}.orders VALUES (9, 'x', 1, '')")
     assert "already exists" in refusal(f"CREATE NAMESPACE {dtxn.name}"), "an id is used once"
 
 
@@ -222,7 +222,7 @@ def test_views_belong_to_where_they_are_read(local_shop: Lake) -> None:
 def test_bad_wishes_are_refused_in_plain_words(local_lake: Lake) -> None:
     refusal, dtxns = local_lake.engine.refusal, f"{local_lake.catalog}.sys.dtxns"
     name = f"{dtxns}.dtxn_{local_lake.namespace}"
-    assert "isolation-level must be one of snapshot, serializable" in refusal(
+    assert "isolation-level must be snapshot or serializable" in refusal(
         f"CREATE NAMESPACE {name} WITH PROPERTIES ('isolation-level'='dirty')"
     )
     assert "ttl-millis must be" in refusal(f"CREATE NAMESPACE {name} WITH PROPERTIES ('ttl-millis'='an hour')")
