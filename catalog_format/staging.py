@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog_format.changes import Change, RecordedChange, Verb
-from catalog_format.errors import InvalidArgumentError, NamespaceNotEmptyError, NoSuchNamespaceError
+from catalog_format.errors import AlreadyExistsError, InvalidArgumentError, NamespaceNotEmptyError, NoSuchNamespaceError
 from catalog_format.keys import (
     USER_TYPES,
     Identifier,
@@ -180,8 +180,10 @@ class Stage:
             raise InvalidArgumentError("A move needs a target")
         self._refuse_shared(change.key)
         target = identifier_of(change.target)
-        if (await self._slot(change.target)).exists:
-            raise kind.taken(target, kind.object_type)
+        taken_by = kind.object_type if (await self._slot(change.target)).exists else await self._twin_at(kind, target)
+        if taken_by is not None:
+            names = f"{'.'.join(identifier_of(change.key))} to {'.'.join(target)}"
+            raise AlreadyExistsError(f"Cannot rename {names}. {taken_by.name.capitalize()} already exists")
         await self._check_place(kind, target)
         self._own[change.target] = replace(slot)
         self._own[change.key] = Slot(None)
@@ -197,8 +199,15 @@ class Stage:
         parent = identifier[:-1]
         if parent and not (await self._slot(namespace_key(parent))).exists:
             raise NoSuchNamespaceError(f"Namespace does not exist: {'.'.join(parent)}")
-        if kind.twin is not None and (await self._slot(object_key(kind.twin, identifier))).exists:
-            raise kind.taken(identifier, kind.twin)
+        twin = await self._twin_at(kind, identifier)
+        if twin is not None:
+            raise kind.taken(identifier, twin)
+
+    async def _twin_at(self, kind: ObjectKind, identifier: Identifier) -> ObjectType | None:
+        """The twin type, if an object of it holds the name."""
+        if kind.twin is None or not (await self._slot(object_key(kind.twin, identifier))).exists:
+            return None
+        return kind.twin
 
     async def _check_empty(self, namespace: Identifier) -> None:
         staged = {key: slot.exists for key, slot in (self._slots | self._own).items()}

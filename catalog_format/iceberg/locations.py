@@ -31,12 +31,18 @@ class Locations:
 
     def default_location(self, identifier: Identifier, uuid: str) -> str:
         """Where a new table or view keeps its files. Names are only for people to read: the UUID makes it unique."""
-        levels = [_UNSAFE.sub("_", level) for level in identifier]
+        levels = [_as_folder(level) for level in identifier]
         return f"{self._root}data/{'/'.join(levels)}-{uuid}"
 
     def location_below(self, base: str, name: str, uuid: str) -> str:
         """The same below a namespace's own location."""
-        return f"{base.rstrip('/')}/{_UNSAFE.sub('_', name)}-{uuid}"
+        return f"{base.rstrip('/')}/{_as_folder(name)}-{uuid}"
+
+
+def _as_folder(name: str) -> str:
+    """A name as part of a path; a leading dot would make it "..", or a hidden file."""
+    plain = _UNSAFE.sub("_", name)
+    return f"_{plain[1:]}" if plain.startswith(".") else plain
 
 
 def normalised(location: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from catalog_format.changes import Committed
-from catalog_format.errors import NoSuchNamespaceError, NotFoundError
+from catalog_format.errors import NoSuchNamespaceError, NotFoundError, TreelineError, UnknownOutcomeError
 from catalog_format.iceberg.metadata_files import missing_file
 from catalog_format.keys import Identifier, namespace_key
 from catalog_format.objects import NamespaceDefinition
@@ -45,7 +45,13 @@ class MetadataOperations(Operations):
         definition = done.definitions[key]
         assert definition is not None
         location = self._locations.to_absolute(location_in(definition))
-        return LoadedMetadata(identifier, location, await self._files.read(location))
+        try:
+            return LoadedMetadata(identifier, location, await self._files.read(location))
+        except (TreelineError, OSError) as error:
+            # It is committed: whatever a client took for a failure, it might clean up what it wrote.
+            raise UnknownOutcomeError(
+                f"{'.'.join(identifier)} was changed in version {done.version}, but its metadata cannot be read back: {error}"
+            ) from error
 
     async def _place_for(self, identifier: Identifier, location: str | None) -> str:
         """The location asked for, else one below the namespace's `location`, else the catalog's default."""

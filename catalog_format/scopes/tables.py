@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog_format.changes import Change, Verb
-from catalog_format.errors import AlreadyExistsError, InvalidArgumentError, NoSuchTableError
-from catalog_format.iceberg.metadata import new_table_metadata
+from catalog_format.errors import AlreadyExistsError, CorruptFileError, InvalidArgumentError, NoSuchTableError
+from catalog_format.iceberg.metadata import TableMetadataBuilder, new_table_metadata
 from catalog_format.iceberg.requests import create_request, drop_request, update_request, updates_summary
 from catalog_format.keys import Identifier, ObjectType, table_key
 from catalog_format.objects import TableDefinition
@@ -47,9 +47,14 @@ class TableOperations(MetadataOperations):
     async def register_table(
         self, table: Identifier, metadata_location: str, overwrite: bool = False, context: RequestContext = NO_CONTEXT
     ) -> LoadedMetadata:
-        metadata = await self._files.parse(metadata_location)
-        if "table-uuid" not in metadata or "location" not in metadata:
-            raise InvalidArgumentError(f"{metadata_location} holds no table metadata with a UUID and a location")
+        try:
+            metadata = await self._files.parse(metadata_location)
+            # Reading it as the base of a build is the check that it is a table's.
+            TableMetadataBuilder(metadata)
+        except CorruptFileError as error:
+            raise InvalidArgumentError(error.message) from error
+        if not isinstance(metadata.get("table-uuid"), str):
+            raise InvalidArgumentError(f"{metadata_location} names no table UUID")
         # A file that Treeline wrote goes with the table it was written for: another table gets a copy under a name of its own.
         own = self._locations.below_root(metadata_location) is not None
         replaced = overwrite and await self.table_exists(table)

@@ -96,6 +96,8 @@ class LocalStorage:
                 return False
             finally:
                 _remove_quietly(temporary)
+        except NotADirectoryError as error:
+            raise StoreDeniedError(f"no folder can be made at {full}: part of that path is a file") from error
         except OSError as error:
             raise self._translate(error, path, hint=" (new files need a file system with hard links)") from error
         # From here on the file is visible: a failure is reported as it is, never as "nothing was written".

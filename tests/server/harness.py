@@ -9,13 +9,15 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import httpx
-from starlette.applications import Starlette
 
+from catalog_format.catalog import StoredCatalog, create_catalog
 from catalog_format.clock import Clock
+from catalog_format.ids import Ids
 from catalog_format.keys import LEVEL_SEPARATOR
-from irc_server.app import make_app
+from catalog_format.storage import Storage, StorageResolver
+from irc_server.app import Application, make_app
 from irc_server.settings import Settings
-from tests.support.catalogs import SCHEMA
+from tests.support.catalogs import SCHEMA, ManualClock
 
 Json = dict[str, Any]
 ROOT = "lake"
@@ -30,7 +32,7 @@ def new_root() -> str:
 class Client(httpx.AsyncClient):
     """A client of one application, which fails the test when the application raises."""
 
-    def __init__(self, app: Starlette, **options: Any) -> None:
+    def __init__(self, app: Application, **options: Any) -> None:
         super().__init__(transport=httpx.ASGITransport(app), base_url="http://server", **options)
         self.app = app
 
@@ -80,7 +82,33 @@ async def serving(
 
 
 @asynccontextmanager
-async def started(app: Starlette, headers: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
+async def serving_over(storage: Storage, *, clock: Clock | None = None, **settings: Any) -> AsyncIterator[Client]:
+    """A started server whose root is this store, faults and all."""
+
+    async def open_over(
+        url: str,
+        *,
+        init: bool,
+        options: Mapping[str, str],
+        clock: Clock,
+        ids: Ids,
+        node_cache_bytes: int,
+        max_staleness_s: float,
+    ) -> StoredCatalog:
+        if init:
+            await create_catalog(storage, clock, ids)
+        catalog = StoredCatalog(storage, StorageResolver(options), clock, ids, max_staleness_s=max_staleness_s)
+        await catalog.versions.open()
+        return catalog
+
+    settings.setdefault("request_log", False)
+    chosen = Settings(roots=[f"{ROOT}={storage.url}"], **settings)
+    async with started(make_app(chosen, clock or ManualClock(), open_catalog=open_over)) as client:
+        yield client
+
+
+@asynccontextmanager
+async def started(app: Application, headers: Mapping[str, str] | None = None) -> AsyncIterator[Client]:
     """Start and stop an application around a block."""
     async with app.router.lifespan_context(app), Client(app, headers=headers) as client:
         yield client

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import subprocess
 import sys
@@ -147,6 +148,17 @@ def test_a_reader_that_stops_early_is_no_error(command: str, lake: Path) -> None
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
+
+
+def test_a_check_shows_its_progress_on_a_terminal(lake: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run([TREELINE, "check", lake], stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
+        assert b"checking versions" in os.read(ours, 100_000)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.stdout.endswith("no problems\n") and done.stdout.count("\n") == 1
 
 
 def test_an_encoding_that_knows_no_lines_and_dots(lake: Path) -> None:

@@ -167,7 +167,7 @@ async def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
     await store.delete("a/b")
     with pytest.raises(FileNotFoundError):
         await store.get("a/b")
-    with pytest.raises(OSError, match="Not a directory"):
+    with pytest.raises(StoreDeniedError, match="part of that path is a file"):
         await store.put_if_absent("a/b", b"y")
     assert _temporary_files(tmp_path) == []
 
