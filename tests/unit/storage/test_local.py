@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from catalog_format.errors import StoreDeniedError
 from catalog_format.storage import LocalStorage
 
 _REPOSITORY = Path(__file__).resolve().parents[3]
