@@ -7,6 +7,7 @@ Since 0x1E sorts before 0x1F, the children of `a` come before everything below `
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 
 from catalog_format.errors import InvalidArgumentError
 
@@ -55,6 +56,7 @@ def check_name(name: str) -> None:
         raise InvalidArgumentError(f"Name {name!r} is not valid Unicode") from None
 
 
+@lru_cache(maxsize=4096)
 def object_key(object_type: ObjectType, identifier: Identifier) -> bytes:
     """Key of a namespace, table or view. Raises `InvalidArgumentError` for bad names and for keys over 1 KiB."""
     if not identifier:

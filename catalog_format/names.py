@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from catalog_format.keys import Identifier
 
@@ -38,6 +39,7 @@ class ResolvedName:
     """The leading levels as the caller wrote them, to be put before the names that are answered."""
 
 
+@lru_cache(maxsize=4096)
 def resolve(identifier: Identifier) -> ResolvedName:
     """What a name points to. Any name that begins with `sys` or `system` is the system's."""
     if not identifier or identifier[0] not in SYSTEM_NAMES:

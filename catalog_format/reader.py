@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 from catalog_format.definitions import read_definition
 from catalog_format.node import NO_STAMP, Entry, Root
@@ -46,7 +46,7 @@ class Reader:
             return self._overlay[key] is not None
         return await self.entry(key) is not None
 
-    async def scan(self, low: bytes, high: bytes, after: bytes | None = None) -> AsyncIterator[bytes]:
+    async def scan(self, low: bytes, high: bytes, after: bytes | None = None) -> AsyncGenerator[bytes, None]:
         """Keys in [low, high) above `after`, in order."""
         own = sorted(key for key in self._overlay if low <= key < high and (after is None or key > after))
         position = 0
@@ -60,10 +60,6 @@ class Reader:
         for key in own[position:]:
             if self._overlay[key] is not None:
                 yield key
-
-    def with_overlay(self, overlay: Mapping[bytes, bytes | None]) -> Reader:
-        """The same version under other changes."""
-        return Reader(self.root, self._nodes, self.storage, overlay)
 
     async def _held(self, entry: Entry) -> bytes:
         return await read_definition(entry.value or b"", self.storage)

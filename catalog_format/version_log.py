@@ -163,8 +163,8 @@ class VersionLog:
         began = self._clock.elapsed()
         start = self.known
         after = await self.find(start.version + 1)
-        latest = start if after is None else await self._gallop(after)
-        self.observe(latest)
+        if after is not None:
+            self.observe(await self._gallop(after))
         self._confirmed_at = began
         return self.known
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
@@ -120,7 +121,9 @@ class Call:
 
     def context(self) -> RequestContext:
         """Who asks, and the idempotency key with the hash of what is asked."""
-        agent = (self.header(b"user-agent") or "")[:MAX_AGENT]
+        # Java's user agent names only its HTTP library; the version header names the client.
+        said = (self.header(b"user-agent"), self.header(b"x-client-version"))
+        agent = " ".join(part for part in said if part)[:MAX_AGENT]
         noted = noted_on(self.request.scope)
         return RequestContext(agent) if noted is None else RequestContext(agent, noted.key, noted.request_hash)
 
@@ -161,6 +164,7 @@ def _below(parent: Target, name: str) -> Target:
     return Target(parent.scope, (*parent.rest, name), parent.prefix, parent.home)
 
 
+@lru_cache(maxsize=4096)
 def decoded(segment: str) -> str:
     """Text of a path's segment. Java writes a space as "+" and a plus as "%2B", as in forms; others write "%20" and "%2B"."""
     if _MALFORMED.search(segment):
@@ -172,6 +176,7 @@ def decoded(segment: str) -> str:
         raise InvalidArgumentError(f"{segment[:80]!r} in the path is not UTF-8 when decoded") from None
 
 
+@lru_cache(maxsize=4096)
 def namespace_of(text: str) -> Identifier:
     """Levels of a namespace as clients write it in paths and queries; () for nothing. Raises `InvalidArgumentError` for an empty level."""
     if not text:

@@ -125,7 +125,7 @@ def make_router(services: Services) -> Router:
     """What answers every path."""
     by_path: dict[str, dict[str, PlainHandler]] = {}
     for operation in OPERATIONS:
-        for template in (operation.template.replace("/{prefix}", ""), operation.template):
+        for template in (operation.template, operation.template.replace("/{prefix}", "")):
             by_path.setdefault(template, {})[operation.method] = partial(_called, operation.handler, services)
     by_path["/v1/config"] = {"GET": partial(config.config, services=services, endpoints=ENDPOINTS)}
     by_path["/healthz"] = {"GET": partial(config.healthz, services=services)}

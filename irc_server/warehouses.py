@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import Enum, auto
 
 from catalog_format.door import Catalog
@@ -12,10 +11,10 @@ from catalog_format.errors import NoSuchNamespaceError, NoSuchTransactionError, 
 from catalog_format.names import SYSTEM, TRANSACTION_PREFIX, TRANSACTIONS
 from catalog_format.scope import Scope
 from irc_server.roots import Root, Roots
+from irc_server.wire.moments import timestamp_ms
 
 LATEST = "latest"
 _VERSION = re.compile(r"v([0-9]{1,20})")
-_MILLIS = re.compile(r"[0-9]{12,16}")
 _TRANSACTION_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -112,9 +111,15 @@ async def find_warehouse(roots: Roots, text: str | None) -> Warehouse:
 async def _pinned(root: Root, state: str) -> Warehouse:
     if state.startswith(("branch:", "tag:")):
         raise NoSuchWarehouseError(f"Warehouse does not exist: {root.name}@{state}; branches and tags are not served yet")
-    catalog = await root.catalog()
-    version = await catalog.latest_version() if state == LATEST else await catalog.version_at(_timestamp_ms(root, state))
-    return Warehouse(root, View.VERSION, version)
+    if state == LATEST:
+        return Warehouse(root, View.VERSION, await (await root.catalog()).latest_version())
+    moment = timestamp_ms(state)
+    if moment is None:
+        raise NoSuchWarehouseError(
+            f"Warehouse does not exist: {root.name}@{state}; a state is written @v<number>, @{TRANSACTION_PREFIX}<id>, @{LATEST}, "
+            "or a time such as @2026-11-21T12:00:00Z"
+        )
+    return Warehouse(root, View.VERSION, await (await root.catalog()).version_at(moment))
 
 
 def check_transaction_id(transaction_id: str) -> str:
@@ -135,17 +140,3 @@ async def within(catalog: Catalog, transaction_id: str, *, write: bool) -> Scope
         if write:
             raise
         raise NoSuchNamespaceError(f"Namespace does not exist: {name}: {error.message}") from error
-
-
-def _timestamp_ms(root: Root, text: str) -> int:
-    """Epoch milliseconds, or ISO 8601 (UTC unless it says otherwise)."""
-    if _MILLIS.fullmatch(text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise NoSuchWarehouseError(
-            f"Warehouse does not exist: {root.name}@{text}; a state is written @v<number>, @{TRANSACTION_PREFIX}<id>, @{LATEST}, "
-            "or a time such as @2026-11-21T12:00:00Z"
-        ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

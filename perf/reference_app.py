@@ -54,9 +54,9 @@ class _Asgi:
 
 
 def make_reference_app(settings: Settings, clock: Clock | None = None, ids: Ids | None = None) -> Application:
-    """The product's application with these routes, which are tried before all others."""
+    """The product's application with these routes, which are tried right after the one of loads: neither side pays for more routes."""
     app, memory = make_app(settings, clock, ids), Memory()
-    app.router.routes[:0] = [Route(MEMORY, memory.endpoint, methods=["GET", "POST"]), Route(READY, _Asgi(memory))]
+    app.router.routes[1:1] = [Route(MEMORY, memory.endpoint, methods=["GET", "POST"]), Route(READY, _Asgi(memory))]
     return app
 
 

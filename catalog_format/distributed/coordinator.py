@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 
 from catalog_format.changes import NO_READS, IsolationLevel, ReadSet, RecordedChange
 from catalog_format.clock import Clock
 from catalog_format.committer import Committer
 from catalog_format.distributed.image import Delta, TransactionImage
-from catalog_format.distributed.log import TransactionLogs
+from catalog_format.distributed.log import TransactionLogs, is_transaction_id
 from catalog_format.door import TransactionInfo, TransactionStatus
 from catalog_format.errors import (
     AlreadyExistsError,
@@ -27,8 +26,6 @@ from catalog_format.version_log import VersionLog
 
 DEFAULT_TTL_MS = 60 * 60 * 1000
 MAX_TTL_MS = 7 * 24 * 60 * 60 * 1000
-# It names files, so it must not look like "." or like a temporary one.
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
 class TransactionCoordinator:
@@ -50,7 +47,7 @@ class TransactionCoordinator:
         properties: Mapping[str, str] | None = None,
         context: RequestContext = NO_CONTEXT,
     ) -> TransactionInfo:
-        if not _ID.fullmatch(transaction_id):
+        if not is_transaction_id(transaction_id):
             raise InvalidArgumentError(
                 f"Transaction id {transaction_id!r} must be 1 to 128 letters, digits, '_', and (not first) '.' or '-'"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 
 from cachetools import LRUCache
@@ -17,7 +18,14 @@ from catalog_format.pb import transaction_pb2 as pb
 from catalog_format.storage import Storage
 
 APPEND_DEADLINE_S = 30.0
+# An id names files, so it must not look like "." or like a temporary one.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 CACHED_IMAGES = 4096
+
+
+def is_transaction_id(text: str) -> bool:
+    """Whether a transaction can have this id."""
+    return _ID.fullmatch(text) is not None
 
 
 class TransactionLogs:
@@ -95,6 +103,8 @@ class TransactionLogs:
 
     async def _open(self, transaction_id: str) -> TransactionImage:
         """Some image of a transaction that this process has not seen, as late as is cheap."""
+        if not is_transaction_id(transaction_id):
+            raise NoSuchTransactionError(f"Transaction does not exist: {transaction_id!r} cannot be an id")
         last = await self._last_sequence(transaction_id)
         if last == 0:
             first = await self._read(transaction_id, 0)

@@ -26,6 +26,8 @@ class Locations:
 
     def below_root(self, location: str) -> str | None:
         """The path relative to the root, None for a location elsewhere."""
+        if location.startswith(self._root):
+            return location[len(self._root) :]
         relative = self.to_relative(location)
         return relative[len(_RELATIVE) :] if relative.startswith(_RELATIVE) else None
 

@@ -35,6 +35,10 @@ class MetadataFiles:
         """Whether the file's bytes are in the cache."""
         return location in self._bytes
 
+    def is_remote(self, location: str) -> bool:
+        """Whether asking for the file means waiting for somebody else."""
+        return self._place(location)[0].is_remote
+
     async def read_anew(self, location: str) -> bytes:
         """As `read`, but it notices that a file in the cache is gone from the store."""
         if self.holds(location) and not await self.exists(location):

@@ -85,6 +85,7 @@ async def check(
     await _check_definitions_below(source, storage, definitions, report)
     report.nodes = len(source.names)
     await _check_transactions(storage, logs, report)
+    await _check_versions_above(storage, report)
     known = {paths.node_path(name) for name in source.names} | definitions
     report.unreachable = [path for folder in ("node", "def") for path in await storage.list(folder) if path not in known]
     return report
@@ -134,6 +135,19 @@ async def _check_value(key: bytes, value: bytes, storage: Storage, found: set[st
         await read_definition(value, storage)
     except (TreelineError, OSError) as error:
         report.problems.append(f"{describe(key)}: {error}")
+
+
+async def _check_versions_above(storage: Storage, report: CheckReport) -> None:
+    """Versions have no gaps: one above the latest that can be found means that a root between them is gone."""
+    names = [path.rpartition("/")[2] for path in await storage.list("vn")]
+    above = [paths.number_of(name) for name in names if len(name) == paths.VERSION_BITS]
+    highest = max(above, default=report.latest_version)
+    if highest > report.latest_version:
+        missing = report.latest_version + 1
+        report.problems.append(
+            f"Version {highest} exists, but the root of version {missing} ({paths.root_path(missing)}) is missing, so "
+            f"{report.latest_version} is taken for the latest: stop all servers and restore that file before anything is committed"
+        )
 
 
 async def _check_transactions(storage: Storage, logs: TransactionLogs, report: CheckReport) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Sequence
 
 from catalog_format.changes import Change, ChangeSet, Committed, IdempotencyWish
 from catalog_format.committer import Committer
 from catalog_format.errors import ReadOnlyError
 from catalog_format.ids import Ids
+from catalog_format.node import Root
 from catalog_format.reader import Reader
 from catalog_format.scope import RequestContext
 from catalog_format.storage import Storage
@@ -22,6 +22,21 @@ def idempotency_of(context: RequestContext) -> IdempotencyWish | None:
     return IdempotencyWish(context.idempotency_key, context.request_hash)
 
 
+class _Reading:
+    """`async with` around reading one root; nothing is left to do when it ends."""
+
+    def __init__(self, root: Awaitable[Root], nodes: NodeSource, storage: Storage) -> None:
+        self._root = root
+        self._nodes = nodes
+        self._storage = storage
+
+    async def __aenter__(self) -> Reader:
+        return Reader(await self._root, self._nodes, self._storage)
+
+    async def __aexit__(self, *failure: object) -> None:
+        pass
+
+
 class LatestPlace:
     """Reads see every commit acknowledged before they began; writes go through the committer."""
 
@@ -32,10 +47,9 @@ class LatestPlace:
         self._committer = committer
         self._ids = ids
 
-    @asynccontextmanager
-    async def reading(self, version: int | None = None) -> AsyncIterator[Reader]:
-        root = await self._versions.confirm() if version is None else await self._versions.read(version)
-        yield Reader(root, self._nodes, self._storage)
+    def reading(self, version: int | None = None) -> _Reading:
+        root = self._versions.confirm() if version is None else self._versions.read(version)
+        return _Reading(root, self._nodes, self._storage)
 
     async def peek(self, key: bytes) -> bytes | None:
         return await Reader(self._versions.known, self._nodes, self._storage).definition(key)
@@ -54,9 +68,8 @@ class PastPlace:
         self._nodes = nodes
         self._storage = storage
 
-    @asynccontextmanager
-    async def reading(self, version: int | None = None) -> AsyncIterator[Reader]:
-        yield Reader(await self._versions.read(self._version), self._nodes, self._storage)
+    def reading(self, version: int | None = None) -> _Reading:
+        return _Reading(self._versions.read(self._version), self._nodes, self._storage)
 
     async def peek(self, key: bytes) -> bytes | None:
         return await Reader(await self._versions.read(self._version), self._nodes, self._storage).definition(key)

@@ -22,15 +22,16 @@ class MetadataOperations(Operations):
     ) -> LoadedMetadata:
         """One version probe, and at the same time one existence probe of the metadata file that is probably meant."""
         guess = await self._place.peek(key)
+        guessed = None if guess is None else self._locations.to_absolute(location_in(guess))
         probe: asyncio.Task[bool] | None = None
-        if guess is not None and self._files.holds(self._locations.to_absolute(location_in(guess))):
-            probe = asyncio.create_task(self._files.exists(self._locations.to_absolute(location_in(guess))))
+        if guessed is not None and self._files.holds(guessed) and self._files.is_remote(guessed):
+            probe = asyncio.create_task(self._files.exists(guessed))
         try:
             async with self._place.reading() as reader:
                 definition = await reader.definition(key)
             if definition is None:
                 raise missing(identifier)
-            location = self._locations.to_absolute(location_in(definition))
+            location = guessed if guessed is not None and definition == guess else self._locations.to_absolute(location_in(definition))
             if probe is None or definition != guess:
                 return LoadedMetadata(identifier, location, await self._files.read_anew(location))
             if not await probe:

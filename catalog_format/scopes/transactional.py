@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from catalog_format.changes import Change, Committed, IsolationLevel, ReadSet, RecordedChange, Verb
+from catalog_format.changes import NO_READS, Change, Committed, IsolationLevel, ReadSet, RecordedChange, Verb
 from catalog_format.clock import Clock
 from catalog_format.distributed.coordinator import TransactionCoordinator, ended
 from catalog_format.distributed.image import TransactionImage
@@ -14,6 +14,7 @@ from catalog_format.errors import NoSuchNamespaceError, TreelineError
 from catalog_format.idempotency import answer_entry, earlier_answer
 from catalog_format.ids import Ids
 from catalog_format.kinds import Kinds, Upload
+from catalog_format.node import Root
 from catalog_format.reader import Reader
 from catalog_format.scope import RequestContext
 from catalog_format.scopes.latest import idempotency_of
@@ -23,17 +24,13 @@ from catalog_format.tree.source import NodeSource
 from catalog_format.version_log import VersionLog
 
 
-class TrackingReader:
+class TrackingReader(Reader):
     """Notes what is read, absent keys and listed ranges included."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, root: Root, nodes: NodeSource, storage: Storage, overlay: Mapping[bytes, bytes | None]) -> None:
+        super().__init__(root, nodes, storage, overlay)
         self._points: set[bytes] = set()
         self._ranges: set[tuple[bytes, bytes]] = set()
-
-    @property
-    def version(self) -> int:
-        return self._reader.version
 
     @property
     def reads(self) -> ReadSet:
@@ -41,15 +38,15 @@ class TrackingReader:
 
     async def definition(self, key: bytes) -> bytes | None:
         self._points.add(key)
-        return await self._reader.definition(key)
+        return await super().definition(key)
 
     async def exists(self, key: bytes) -> bool:
         self._points.add(key)
-        return await self._reader.exists(key)
+        return await super().exists(key)
 
-    def scan(self, low: bytes, high: bytes, after: bytes | None = None) -> AsyncIterator[bytes]:
+    def scan(self, low: bytes, high: bytes, after: bytes | None = None) -> AsyncGenerator[bytes, None]:
         self._ranges.add((low, high))
-        return self._reader.scan(low, high, after)
+        return super().scan(low, high, after)
 
 
 class TransactionPlace:
@@ -76,20 +73,16 @@ class TransactionPlace:
         self._ids = ids
 
     @asynccontextmanager
-    async def reading(self, version: int | None = None) -> AsyncIterator[Reader | TrackingReader]:
+    async def reading(self, version: int | None = None) -> AsyncIterator[Reader]:
         image = await self._coordinator.image(self._id)
         if image.status is not TransactionStatus.OPEN:
             raise NoSuchNamespaceError(f"Namespace does not exist: {ended(image).message}")
         reader = await self._reader(image)
-        if image.isolation is not IsolationLevel.SERIALIZABLE:
-            yield reader
-            return
-        tracking = TrackingReader(reader)
         try:
-            yield tracking
+            yield reader
         finally:
             # What is about to be answered, be it "there is no such thing", must be in the log first.
-            await self._coordinator.record_reads(image, tracking.reads)
+            await self._record_reads(image, reader)
 
     async def peek(self, key: bytes) -> bytes | None:
         image = self._coordinator.known_open(self._id)
@@ -102,11 +95,14 @@ class TransactionPlace:
                 image, fresh = await self._coordinator.image(self._id), True
             if image.status is not TransactionStatus.OPEN:
                 raise ended(image)
+            reader = await self._reader(image)
             try:
-                done = await self._try_to_write(image, changes, context, note)
+                done = await self._try_to_write(image, reader, changes, context, note)
             except TreelineError:
                 # On what this process remembers a refusal may be wrong: somebody else may have gone on.
                 if fresh:
+                    # A refusal tells what is there, so it is a read.
+                    await self._record_reads(image, reader)
                     raise
                 done = None
             if done is not None:
@@ -114,10 +110,9 @@ class TransactionPlace:
             image = None
 
     async def _try_to_write(
-        self, image: TransactionImage, changes: Sequence[Change], context: RequestContext, note: bytes
+        self, image: TransactionImage, reader: Reader, changes: Sequence[Change], context: RequestContext, note: bytes
     ) -> Committed | None:
         """None if the transaction moved on meanwhile."""
-        reader = await self._reader(image)
         wish = idempotency_of(context)
         if wish is not None:
             earlier = await earlier_answer(reader, wish)
@@ -143,9 +138,17 @@ class TransactionPlace:
         if wish is not None:
             key, answer = answer_entry(wish, done, now_ms)
             recorded.append(RecordedChange(Change(Verb.CREATE, key), answer))
-        if await self._coordinator.record(image, recorded) is None:
+        reads = reader.reads - image.reads if isinstance(reader, TrackingReader) else NO_READS
+        if not recorded and not reads:
+            return done
+        if await self._coordinator.record(image, recorded, reads) is None:
             return None
         return done
 
     async def _reader(self, image: TransactionImage) -> Reader:
-        return Reader(await self._versions.read(image.base_version), self._nodes, self._storage, image.overlay())
+        kind = TrackingReader if image.isolation is IsolationLevel.SERIALIZABLE else Reader
+        return kind(await self._versions.read(image.base_version), self._nodes, self._storage, image.overlay())
+
+    async def _record_reads(self, image: TransactionImage, reader: Reader) -> None:
+        if isinstance(reader, TrackingReader):
+            await self._coordinator.record_reads(image, reader.reads)

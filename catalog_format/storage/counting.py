@@ -112,6 +112,10 @@ class CountingStorage:
         finally:
             self._measuring = [other for other in self._measuring if other is not calls]
 
+    @property
+    def is_remote(self) -> bool:
+        return self.inner.is_remote
+
     async def get(self, path: str) -> bytes:
         return await self._counted("get", path, lambda: self.inner.get(path))
 

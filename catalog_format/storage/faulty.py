@@ -214,6 +214,10 @@ class FaultyStorage:
     def url(self) -> str:
         return self.inner.url
 
+    @property
+    def is_remote(self) -> bool:
+        return True
+
     async def get(self, path: str) -> bytes:
         return await self._sent("get", path, lambda: self.inner.get(path))
 

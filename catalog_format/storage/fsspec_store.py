@@ -72,6 +72,10 @@ class FsspecStorage:
     def url(self) -> str:
         return self._url
 
+    @property
+    def is_remote(self) -> bool:
+        return True
+
     async def get(self, path: str) -> bytes:
         name = self._base + check_path(path)
         with self._errors(path):

@@ -43,6 +43,10 @@ class LocalStorage:
         """`file://` and the absolute path as it is: engines take such a location literally, without percent-decoding."""
         return self._url
 
+    @property
+    def is_remote(self) -> bool:
+        return False
+
     async def get(self, path: str) -> bytes:
         full = self._base + check_path(path)
         try:
@@ -54,6 +58,9 @@ class LocalStorage:
                 return await asyncio.to_thread(_read, os.dup(descriptor), size, close=True)
             finally:
                 os.close(descriptor)
+        except FileNotFoundError:
+            # As it is: it says all that is to be said, and most probes end here.
+            raise
         except OSError as error:
             raise self._translate(error, path) from error
 
@@ -202,6 +209,9 @@ def _make_directory(directory: str) -> None:
     except FileExistsError:
         return
     except FileNotFoundError:
+        if os.path.isdir(parent):  # noqa: PTH112
+            # The file system itself (such as /proc) does not take it.
+            raise
         _make_directory(parent)
         _make_directory(directory)
         return

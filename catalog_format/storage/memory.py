@@ -18,6 +18,10 @@ class MemoryStorage:
     def url(self) -> str:
         return self._url
 
+    @property
+    def is_remote(self) -> bool:
+        return True
+
     async def get(self, path: str) -> bytes:
         check_path(path)
         await asyncio.sleep(0)

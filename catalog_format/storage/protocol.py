@@ -23,6 +23,11 @@ class Storage(Protocol):
         """The root's URL without a trailing slash, such as `file:///warehouse` or `s3://bucket/prefix`."""
         ...
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether small reads wait for somebody else. Where they do not, nothing is gained by sending two at once."""
+        ...
+
     async def get(self, path: str) -> bytes:
         """The whole file. Raises `FileNotFoundError`."""
         ...

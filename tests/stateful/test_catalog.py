@@ -101,6 +101,18 @@ def step(state: State, verb: str, key: Key, detail: Any, version: int) -> None:
         state[detail] = Thing(state.pop(key).properties, version)
 
 
+def reads_of(state: State, verb: str, key: Key, detail: Any) -> tuple[set[Key], set[str]]:
+    """Keys and listed namespaces that a step tells its caller about, whether it is allowed or not."""
+    points, listed = {key}, set()
+    if verb == "create" and len(key) > 1:
+        points.add(key[:1])
+    if verb == "drop" and len(key) == 1 and key in state:
+        listed.add(key[0])
+    if verb == "move" and key in state:
+        points |= {detail} if detail in state else {detail, detail[:1]}
+    return points, listed
+
+
 def verdict(pending: Pending, now: State, version: int) -> State | None:
     """The state after the transaction commits as `version`, or None if it must be refused."""
 
@@ -228,9 +240,9 @@ class CatalogMachine(RuleBasedStateMachine):
     def step_in(self, name: str, data: st.DataObject, process: int) -> None:
         pending = self.pending[name]
         what = self.draw_step(data, pending.state)
-        verb, key, _ = what
-        if (verb == "set" and len(key) == 1) or (verb == "create" and len(key) > 1):
-            pending.points.add(key[:1])
+        points, listed = reads_of(pending.state, *what)
+        pending.points |= points
+        pending.listed |= listed
         # Its own steps bear no version of the catalog.
         after = self.expect(pending.state, *what, -1, self.run(self.catalogs[process].within(name)))
         if after is not None:

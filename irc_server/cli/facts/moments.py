@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from catalog_format.catalog import StoredCatalog
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.node import Root
+from irc_server.wire.moments import timestamp_ms
 
 _VERSION = re.compile(r"v?(\d{1,11})")
-_MILLIS = re.compile(r"\d{12,15}")
 
 
 def iso(timestamp_ms: int) -> str:
@@ -28,16 +28,9 @@ async def root_at(catalog: StoredCatalog, text: str | None) -> Root:
     number = _VERSION.fullmatch(text)
     if number is not None:
         return await catalog.versions.read(int(number[1]))
-    return await catalog.versions.version_at(_timestamp_ms(text))
-
-
-def _timestamp_ms(text: str) -> int:
-    if _MILLIS.fullmatch(text):
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+    moment = timestamp_ms(text)
+    if moment is None:
         raise InvalidArgumentError(
             f"{text!r} is no version and no time; write a number, such as 12, or a time, such as 2026-11-21T12:00:00Z"
-        ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        )
+    return await catalog.versions.version_at(moment)

@@ -61,6 +61,18 @@ async def test_damage_is_named_and_leftovers_are_told() -> None:
     assert report.unreachable == ["node/" + "0" * 64 + ".arrow"]
 
 
+async def test_a_gap_that_hides_later_versions_is_told() -> None:
+    store = MemoryStorage()
+    async with opened(store) as catalog:
+        for n in range(9):
+            await catalog.main.create_namespace((f"n{n}",), {})
+    await store.delete(paths.root_path(5))
+    await store.replace(paths.LATEST_HINT, b"4")
+    report = await _checked(store)
+    assert report.latest_version == 4
+    assert [problem for problem in report.problems if "Version 9 exists, but the root of version 5" in problem] == report.problems != []
+
+
 async def test_a_rewritten_past_breaks_the_chain() -> None:
     store, other = MemoryStorage(), MemoryStorage()
     for each in (store, other):

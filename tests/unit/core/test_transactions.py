@@ -20,7 +20,7 @@ from catalog_format.errors import (
     TransactionEndedError,
     TransactionRefusedError,
 )
-from catalog_format.scope import NewTable
+from catalog_format.scope import NewTable, TableCommit
 from catalog_format.storage import (
     CrashBefore,
     FaultyStorage,
@@ -430,3 +430,31 @@ async def test_a_reader_of_version_0_is_told_its_version() -> None:
         assert (await catalog.transactions.commit("1")).version == 0
     async with opened(store) as catalog:
         assert (await catalog.transactions.load("1")).version == 0
+
+
+async def test_a_refused_write_is_a_read() -> None:
+    async with opened() as catalog:
+        await catalog.main.create_namespace(("x",), {})
+        for name in ("a", "b"):
+            await catalog.transactions.begin(name, SERIALIZABLE)
+        a, b = await catalog.within("a"), await catalog.within("b")
+        with pytest.raises(AlreadyExistsError):
+            await a.create_namespace(("x",), {})
+        await a.create_namespace(("y",), {})
+        assert not await b.namespace_exists(("y",))
+        await b.drop_namespace(("x",))
+        await catalog.transactions.commit("b")
+        with pytest.raises(TransactionRefusedError, match="namespace x"):
+            await catalog.transactions.commit("a")
+
+
+async def test_a_requirement_is_a_read() -> None:
+    async with opened() as catalog:
+        await make_table(catalog.main, "ns", "t")
+        await catalog.transactions.begin("a", SERIALIZABLE)
+        inside = await catalog.within("a")
+        await inside.commit_tables([TableCommit(("ns", "t"), [{"type": "assert-current-schema-id", "current-schema-id": 0}], [])])
+        await inside.create_namespace(("y",), {})
+        await catalog.main.drop_table(("ns", "t"))
+        with pytest.raises(TransactionRefusedError, match=r"table ns\.t"):
+            await catalog.transactions.commit("a")
