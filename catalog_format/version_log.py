@@ -79,7 +79,8 @@ class VersionLog:
         """The latest root: every version acknowledged before the call is in it (or before `max_staleness_s` ago, if set)."""
         if self._max_staleness_s and self._clock.elapsed() - self._confirmed_at <= self._max_staleness_s:
             return self.known
-        return await self._shared_probe()
+        # Where probes do not wait, there is nothing to share.
+        return await (self._shared_probe() if self._storage.is_remote else self._find_latest())
 
     async def open(self) -> Root:
         """First look. Raises `NotACatalogError` if there is no version 0."""

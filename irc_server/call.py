@@ -24,6 +24,7 @@ from irc_server.wire.json_body import Json, parse_object
 
 MAX_PAGE = 10_000
 MAX_AGENT = 200
+_LONGEST_NAME = 6000
 _MALFORMED = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -164,9 +165,16 @@ def _below(parent: Target, name: str) -> Target:
     return Target(parent.scope, (*parent.rest, name), parent.prefix, parent.home)
 
 
+def _check_length(text: str) -> None:
+    """Before it is remembered: no name is as long as this, however it is encoded."""
+    if len(text) > _LONGEST_NAME:
+        raise InvalidArgumentError(f"A name of {len(text)} characters is too long: {text[:80]}…")
+
+
 @lru_cache(maxsize=4096)
 def decoded(segment: str) -> str:
     """Text of a path's segment. Java writes a space as "+" and a plus as "%2B", as in forms; others write "%20" and "%2B"."""
+    _check_length(segment)
     if _MALFORMED.search(segment):
         raise InvalidArgumentError(f"{segment[:80]!r} in the path has a '%' that no two hexadecimal digits follow; write '%25' for '%'")
     try:
@@ -181,6 +189,7 @@ def namespace_of(text: str) -> Identifier:
     """Levels of a namespace as clients write it in paths and queries; () for nothing. Raises `InvalidArgumentError` for an empty level."""
     if not text:
         return ()
+    _check_length(text)
     levels = tuple(text.split(LEVEL_SEPARATOR))
     if not all(levels):
         raise InvalidArgumentError("A namespace must not have empty levels")

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 
+from catalog_format.errors import InvalidArgumentError
 from catalog_format.keys import Identifier
+from catalog_format.storage.names import check_path
+from catalog_format.storage.opening import split_location
 
 _RELATIVE = "./"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]")
+
+
+# The catalog's own folders, below its root; `data` alone is for engines.
+_OWN_FOLDERS = frozenset({"vn", "node", "def", "dtxn", "dtxn-open", "branch"})
 
 
 class Locations:
@@ -30,6 +37,24 @@ class Locations:
             return location[len(self._root) :]
         relative = self.to_relative(location)
         return relative[len(_RELATIVE) :] if relative.startswith(_RELATIVE) else None
+
+    def check(self, location: str) -> str:
+        """The location, if tables may keep files there. Raises `InvalidArgumentError`.
+
+        It must be absolute, without "." and "..", and not among the catalog's own files: somebody who may make a table could
+        otherwise put files where versions and transactions are looked for.
+        """
+        if ":" not in location and not location.startswith("/"):
+            raise InvalidArgumentError(f"Location {location!r} is not absolute; write a URL such as {self._root}data/name")
+        _, _, path = split_location(location)
+        try:
+            check_path(path.rstrip("/"))
+        except ValueError as error:
+            raise InvalidArgumentError(f"Location {location!r} cannot hold files: {error}") from None
+        below = self.below_root(location)
+        if below is not None and below.split("/")[0] in _OWN_FOLDERS | {""}:
+            raise InvalidArgumentError(f"Location {location!r} is where the catalog keeps its own files; choose one below {self._root}data")
+        return location
 
     def default_location(self, identifier: Identifier, uuid: str) -> str:
         """Where a new table or view keeps its files. Names are only for people to read: the UUID makes it unique."""

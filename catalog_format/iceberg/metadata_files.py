@@ -7,11 +7,12 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from catalog_format.errors import AlreadyExistsError, MissingFileError, StoreUnavailableError
+from catalog_format.errors import AlreadyExistsError, InvalidArgumentError, MissingFileError, StoreUnavailableError
 from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata import encode_metadata, metadata_file_extension, metadata_json, parse_metadata
 from catalog_format.kinds import Upload
 from catalog_format.storage import Storage, StorageResolver
+from catalog_format.storage.names import check_path
 
 Json = dict[str, Any]
 
@@ -35,9 +36,10 @@ class MetadataFiles:
         """Whether the file's bytes are in the cache."""
         return location in self._bytes
 
-    def is_remote(self, location: str) -> bool:
-        """Whether asking for the file means waiting for somebody else."""
-        return self._place(location)[0].is_remote
+    @property
+    def are_remote(self) -> bool:
+        """Whether asking for a file in the catalog's own store means waiting for somebody else."""
+        return self._storage.is_remote
 
     async def read_anew(self, location: str) -> bytes:
         """As `read`, but it notices that a file in the cache is gone from the store."""
@@ -88,7 +90,7 @@ class MetadataFiles:
         extension = metadata_file_extension(metadata.get("properties", {}), default_codec)
         location = f"{folder.rstrip('/')}/{sequence:05d}-{upload.attempt_id}{owner}{extension}"
         data = encode_metadata(metadata, location)
-        storage, path = self._place(location)
+        storage, path = self._place(self._locations.check(location))
         if not await storage.put_if_absent(path, data) and await storage.get(path) != data:
             raise AlreadyExistsError(f"File already exists: {location}")
         plain = metadata_json(data, location)
@@ -103,7 +105,12 @@ class MetadataFiles:
 
     def _place(self, location: str) -> tuple[Storage, str]:
         path = self._locations.below_root(location)
-        return (self._storage, path) if path is not None else self._resolver.resolve(location)
+        if path is None:
+            return self._resolver.resolve(location)
+        try:
+            return self._storage, check_path(path)
+        except ValueError as error:
+            raise InvalidArgumentError(f"{location!r} names no file: {error}") from None
 
 
 def missing_file(location: str) -> MissingFileError:

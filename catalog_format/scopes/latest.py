@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 
 from catalog_format.changes import Change, ChangeSet, Committed, IdempotencyWish
 from catalog_format.committer import Committer
-from catalog_format.errors import ReadOnlyError
+from catalog_format.errors import ReadOnlyError, StoreUnavailableError
 from catalog_format.ids import Ids
 from catalog_format.node import Root
 from catalog_format.reader import Reader
@@ -22,8 +23,21 @@ def idempotency_of(context: RequestContext) -> IdempotencyWish | None:
     return IdempotencyWish(context.idempotency_key, context.request_hash)
 
 
+@contextmanager
+def only_reading() -> Iterator[None]:
+    """Nothing is written within it, so a store that cannot be reached has surely done nothing."""
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(error) from error
+
+
+def unreadable(error: BaseException) -> StoreUnavailableError:
+    return StoreUnavailableError(f"The store could not be read: {error}")
+
+
 class _Reading:
-    """`async with` around reading one root; nothing is left to do when it ends."""
+    """`async with` around reading one root; cheaper than a generator, and a load does little else."""
 
     def __init__(self, root: Awaitable[Root], nodes: NodeSource, storage: Storage) -> None:
         self._root = root
@@ -31,10 +45,12 @@ class _Reading:
         self._storage = storage
 
     async def __aenter__(self) -> Reader:
-        return Reader(await self._root, self._nodes, self._storage)
+        with only_reading():
+            return Reader(await self._root, self._nodes, self._storage)
 
-    async def __aexit__(self, *failure: object) -> None:
-        pass
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise unreadable(error) from error
 
 
 class LatestPlace:

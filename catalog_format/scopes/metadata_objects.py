@@ -20,18 +20,17 @@ class MetadataOperations(Operations):
     async def _load(
         self, identifier: Identifier, key: bytes, location_in: Callable[[bytes], str], missing: Callable[[Identifier], NotFoundError]
     ) -> LoadedMetadata:
-        """One version probe, and at the same time one existence probe of the metadata file that is probably meant."""
-        guess = await self._place.peek(key)
-        guessed = None if guess is None else self._locations.to_absolute(location_in(guess))
+        """One version probe and one existence probe: at the same time, of the metadata file that is probably meant, where probes wait."""
+        guess = await self._place.peek(key) if self._files.are_remote else None
         probe: asyncio.Task[bool] | None = None
-        if guessed is not None and self._files.holds(guessed) and self._files.is_remote(guessed):
-            probe = asyncio.create_task(self._files.exists(guessed))
+        if guess is not None and self._files.holds(self._locations.to_absolute(location_in(guess))):
+            probe = asyncio.create_task(self._files.exists(self._locations.to_absolute(location_in(guess))))
         try:
             async with self._place.reading() as reader:
                 definition = await reader.definition(key)
             if definition is None:
                 raise missing(identifier)
-            location = guessed if guessed is not None and definition == guess else self._locations.to_absolute(location_in(definition))
+            location = self._locations.to_absolute(location_in(definition))
             if probe is None or definition != guess:
                 return LoadedMetadata(identifier, location, await self._files.read_anew(location))
             if not await probe:
@@ -57,7 +56,7 @@ class MetadataOperations(Operations):
     async def _place_for(self, identifier: Identifier, location: str | None) -> str:
         """The location asked for, else one below the namespace's `location`, else the catalog's default."""
         if location:
-            return location.rstrip("/")
+            return self._locations.check(location.rstrip("/"))
         uuid = self._ids.uuid()
         if len(identifier) > 1:
             async with self._place.reading() as reader:

@@ -17,7 +17,7 @@ from catalog_format.kinds import Kinds, Upload
 from catalog_format.node import Root
 from catalog_format.reader import Reader
 from catalog_format.scope import RequestContext
-from catalog_format.scopes.latest import idempotency_of
+from catalog_format.scopes.latest import idempotency_of, only_reading
 from catalog_format.staging import Stage
 from catalog_format.storage import Storage
 from catalog_format.tree.source import NodeSource
@@ -77,9 +77,11 @@ class TransactionPlace:
         image = await self._coordinator.image(self._id)
         if image.status is not TransactionStatus.OPEN:
             raise NoSuchNamespaceError(f"Namespace does not exist: {ended(image).message}")
-        reader = await self._reader(image)
+        with only_reading():
+            reader = await self._reader(image)
         try:
-            yield reader
+            with only_reading():
+                yield reader
         finally:
             # What is about to be answered, be it "there is no such thing", must be in the log first.
             await self._record_reads(image, reader)
@@ -95,7 +97,8 @@ class TransactionPlace:
                 image, fresh = await self._coordinator.image(self._id), True
             if image.status is not TransactionStatus.OPEN:
                 raise ended(image)
-            reader = await self._reader(image)
+            with only_reading():
+                reader = await self._reader(image)
             try:
                 done = await self._try_to_write(image, reader, changes, context, note)
             except TreelineError:

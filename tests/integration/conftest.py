@@ -128,7 +128,7 @@ class Transaction:
         return self.lake.engine.properties_of(self.name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def engine() -> Iterator[Engine]:
     from spark_conf.session import build_session
 

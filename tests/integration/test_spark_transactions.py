@@ -199,6 +199,7 @@ def test_system_is_another_word_for_sys(local_shop: Lake) -> None:
     assert run(f"SELECT id FROM {local_shop.scope}.orders") == [(1,)]
 
 
+@pytest.mark.xfail(strict=True, reason="a view's default namespace is kept as Spark sent it: see Limits in docs/transactions.md")
 def test_views_belong_to_where_they_are_read(local_shop: Lake) -> None:
     """The names in a view's SQL are found in the transaction when the view is read there, and in the catalog afterwards."""
     run, ns = local_shop.engine.rows, local_shop.namespace
@@ -226,7 +227,7 @@ def test_bad_wishes_are_refused_in_plain_words(local_lake: Lake) -> None:
         f"CREATE NAMESPACE {name} WITH PROPERTIES ('isolation-level'='dirty')"
     )
     assert "ttl-millis must be" in refusal(f"CREATE NAMESPACE {name} WITH PROPERTIES ('ttl-millis'='an hour')")
-    assert "begin a transaction with sys.dtxns.dtxn_<id>" in refusal(f"CREATE NAMESPACE {dtxns}.{local_lake.namespace}")
+    assert "sys.dtxns.dtxn_<id>" in refusal(f"CREATE NAMESPACE {dtxns}.{local_lake.namespace}")
     assert "cannot be made" in refusal(f"CREATE TABLE {dtxns}.t (x INT) USING iceberg")
     assert "is the system's and cannot be dropped" in refusal(f"DROP NAMESPACE {dtxns}")
     assert "already exists" in refusal(f"CREATE NAMESPACE {local_lake.catalog}.sys")

@@ -25,7 +25,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.transactions import SPARK_ERRORS, one_line
 from tests.integration.conftest import Engine
 from tests.support.servers import Place, running_server
 
@@ -74,6 +73,9 @@ class Runner:
         self._names: dict[str, Any] = {}
 
     def run(self, block: Block) -> str:
+        # Not at the top: this module is collected where no Spark is installed, too.
+        from pipeline.transactions import SPARK_ERRORS, one_line
+
         body = block.body.replace(ADDRESS, self._url)
         if block.language == "sh":
             return self._shell(body)
@@ -156,6 +158,7 @@ def test_the_page_shows_what_happens(runner: Runner) -> None:
         ("a.c\n", "abc\n", False),
         ("", "something\n", False),
     ],
+    ids=["blanks", "anything", "one line only", "literally", "nothing shown"],
 )
 def test_outputs_are_compared_line_by_line(shown: str, printed: str, expected: bool) -> None:
     assert agrees(shown, printed) is expected

@@ -8,8 +8,10 @@ from irc_server.auth import StaticToken
 from tests.server.harness import Client, done, path, refused, serving
 
 WRONG = [
-    None, "", "Bearer", "Bearer ", "Bearer  ", "Bearer None", "Bearer wrong", "Bearer secre", "Bearer secrett", "Bearer SECRET", "secret", "Basic secret", "Basic Bearer secret",
-    "Token secret", "BearerXsecret", "Bearer\tsecret", "Bearer secret secret", "Bearer \xff", "Bearer secret,Bearer secret", "Bearer s\u00e9cret",
+    None, "", "Bearer", "Bearer ", "Bearer  ", "Bearer None", "Bearer wrong", "Bearer secre", "Bearer secrett", "Bearer SECRET", "secret",
+    "Basic secret", "Basic Bearer secret",
+    "Token secret", "BearerXsecret", "Bearer\tsecret", "Bearer secret secret", "Bearer \xff", "Bearer secret,Bearer secret",
+    "Bearer s\u00e9cret",
 ]  # fmt: skip
 
 
@@ -22,7 +24,13 @@ async def guarded() -> object:
 @pytest.mark.parametrize("authorization", WRONG)
 async def test_without_the_token_nothing_is_answered(guarded: Client, authorization: str | None) -> None:
     headers = {"host": "x"} if authorization is None else {"host": "x", "authorization": authorization}
-    for method, target in (("GET", b"/v1/config"), ("GET", b"/v1/namespaces"), ("POST", b"/v1/namespaces"), ("GET", b"/nope"), ("PUT", b"/v1/namespaces")):
+    for method, target in (
+        ("GET", b"/v1/config"),
+        ("GET", b"/v1/namespaces"),
+        ("POST", b"/v1/namespaces"),
+        ("GET", b"/nope"),
+        ("PUT", b"/v1/namespaces"),
+    ):
         response = await guarded.raw(method, target, headers=headers, body=b'{"namespace":["x"]}')
         refused(response, 401, "NotAuthorizedException")
         assert response.headers["www-authenticate"] == "Bearer"
@@ -41,7 +49,18 @@ async def test_health_needs_no_token(guarded: Client) -> None:
     assert (await guarded.head("/healthz")).status_code == 200
 
 
-@pytest.mark.parametrize("target", [b"/%68ealthz", b"//healthz", b"/healthz/", b"/healthz/../v1/config", b"/v1/../healthz", b"/healthz%2F..%2Fv1/config", b"/readyz;/v1/config"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        b"/%68ealthz",
+        b"//healthz",
+        b"/healthz/",
+        b"/healthz/../v1/config",
+        b"/v1/../healthz",
+        b"/healthz%2F..%2Fv1/config",
+        b"/readyz;/v1/config",
+    ],
+)
 async def test_nothing_else_passes_for_health(guarded: Client, target: bytes) -> None:
     refused(await guarded.raw("GET", target), 401, "NotAuthorizedException")
 
@@ -64,7 +83,9 @@ async def test_without_a_configured_token_anything_goes(server: Client, authoriz
 @pytest.mark.parametrize("token", ["sécret", "密", "a b", "x" * 4000])
 async def test_a_token_may_hold_any_characters(token: str) -> None:
     async with serving(token=token) as client:
-        response = await client.raw("GET", b"/v1/config", headers={"host": "x", "authorization": f"Bearer {token}".encode().decode("latin-1")})
+        response = await client.raw(
+            "GET", b"/v1/config", headers={"host": "x", "authorization": f"Bearer {token}".encode().decode("latin-1")}
+        )
         done(response)
 
 

@@ -25,7 +25,10 @@ POSTS = [
     "/v1/transactions/commit",
 ]
 
-NO_JSON = [b"", b" ", b"{", b"}", b"nope", b"{'a': 1}", b'{"a": 1,}', b"\xff\xfe", b"\x00", b'{"a": "\xff"}', b'{"a": "\\ud800"}', b'{"a": NaN}', b'{"a": Infinity}', b'{"a": 01}', b'{"a":1}{"b":2}']  # fmt: skip
+NO_JSON = [
+    b"", b" ", b"{", b"}", b"nope", b"{'a': 1}", b'{"a": 1,}', b"\xff\xfe", b"\x00", b'{"a": "\xff"}', b'{"a": "\\ud800"}', b'{"a": NaN}',
+    b'{"a": Infinity}', b'{"a": 01}', b'{"a":1}{"b":2}',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("target", POSTS)
@@ -82,18 +85,25 @@ HUGE_NUMBERS = ["9223372036854775808", "18446744073709551616", "-922337203685477
 @pytest.mark.parametrize("number", HUGE_NUMBERS)
 async def test_numbers_beyond_64_bits_are_refused_or_harmless(ns: Client, number: str) -> None:
     await make_table(ns, ["ns"], "t")
-    snapshot = '{"snapshot-id":%s,"sequence-number":1,"timestamp-ms":%s,"manifest-list":"file:///x","summary":{"operation":"append"}}'
+
+    def commit(*, requirements: str = "", updates: str = "") -> str:
+        return f'{{"requirements":[{requirements}],"updates":[{updates}]}}'
+
+    def snapshot(number: str, moment: str) -> str:
+        rest = '"sequence-number":1,"manifest-list":"file:///x","summary":{"operation":"append"}'
+        return f'{{"action":"add-snapshot","snapshot":{{"snapshot-id":{number},"timestamp-ms":{moment},{rest}}}}}'
+
     for update in (
-        '{"action":"add-snapshot","snapshot":%s}' % (snapshot % (number, "4000000000000")),
-        '{"action":"add-snapshot","snapshot":%s}' % (snapshot % ("1", number)),
-        '{"action":"set-current-schema","schema-id":%s}' % number,
-        '{"action":"upgrade-format-version","format-version":%s}' % number,
-        '{"action":"remove-snapshots","snapshot-ids":[%s]}' % number,
+        snapshot(number, "4000000000000"),
+        snapshot("1", number),
+        f'{{"action":"set-current-schema","schema-id":{number}}}',
+        f'{{"action":"upgrade-format-version","format-version":{number}}}',
+        f'{{"action":"remove-snapshots","snapshot-ids":[{number}]}}',
     ):
-        answer = await ns.post(path("ns", table="t"), content='{"requirements":[],"updates":[%s]}' % update)
+        answer = await ns.post(path("ns", table="t"), content=commit(updates=update))
         assert answer.status_code in {200, 400}, (update, answer.text)
-    requirement = '{"type":"assert-current-schema-id","current-schema-id":%s}' % number
-    answer = await ns.post(path("ns", table="t"), content='{"requirements":[%s],"updates":[]}' % requirement)
+    requirement = f'{{"type":"assert-current-schema-id","current-schema-id":{number}}}'
+    answer = await ns.post(path("ns", table="t"), content=commit(requirements=requirement))
     assert answer.status_code in {400, 409}, answer.text
 
 
@@ -124,7 +134,15 @@ async def test_an_encoding_that_is_not_offered_is_refused(ns: Client, encoding: 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{}", b"\x1f\x8b", gzip.compress(b'{"namespace":["x"]}')[:-9], gzip.compress(b"{}")[:12], zlib.compress(b"{}"), b"\x1f\x8b\x08" + b"\xff" * 50],
+    [
+        b"",
+        b"{}",
+        b"\x1f\x8b",
+        gzip.compress(b'{"namespace":["x"]}')[:-9],
+        gzip.compress(b"{}")[:12],
+        zlib.compress(b"{}"),
+        b"\x1f\x8b\x08" + b"\xff" * 50,
+    ],
 )
 async def test_a_body_that_is_no_gzip_is_refused(ns: Client, body: bytes) -> None:
     refused(await ns.post("/v1/namespaces", content=body, headers={"content-encoding": "gzip"}), 400, "BadRequestException", "gzip")

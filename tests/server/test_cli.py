@@ -220,7 +220,7 @@ def test_dtxn_list_and_show(lake: str) -> None:
         ("create", ["ns", "u"], None),
         ("rename", ["ns", "u"], ["ns", "w"]),
     ]
-    assert job["reads"] == ["namespace ns", "every table in ns"]
+    assert {"namespace ns", "table ns.w", "view ns.u", "every table in ns"} <= set(job["reads"])
     assert job["properties"] == {"owner": "me"} and job["ended_at"] is None
     text = told("dtxn", "show", lake, "job")
     for words in ("property owner  me", "rename table ns.u to ns.w", "every table in ns"):

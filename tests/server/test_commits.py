@@ -91,9 +91,15 @@ async def test_requirements_that_hold_let_the_commit_through(ns: Client) -> None
 
 @pytest.mark.parametrize(
     "requirement",
-    [{}, {"type": 1}, {"type": "assert-nothing"}, {"type": "assert-table-uuid"}, {"type": "assert-ref-snapshot-id", "ref": 1, "snapshot-id": None},
-     {"type": "assert-current-schema-id", "current-schema-id": "0"}],
-)  # fmt: skip
+    [
+        {},
+        {"type": 1},
+        {"type": "assert-nothing"},
+        {"type": "assert-table-uuid"},
+        {"type": "assert-ref-snapshot-id", "ref": 1, "snapshot-id": None},
+        {"type": "assert-current-schema-id", "current-schema-id": "0"},
+    ],
+)
 async def test_a_requirement_that_nobody_understands_is_the_clients_mistake(ns: Client, requirement: Json) -> None:
     made = await make_table(ns, ["ns"], "t")
     refused(await ns.post(path("ns", table="t"), json=setting([requirement], a="1")), 400, "BadRequestException")

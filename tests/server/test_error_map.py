@@ -84,7 +84,11 @@ def test_an_empty_message_is_replaced() -> None:
 
 def test_only_conflicts_and_taken_names_are_409() -> None:
     told = {name for name, (status, _) in EXPECTED.items() if status == 409}
-    proven = {entry.__name__ for entry in CLASSES if issubclass(entry, (errors.ConflictError, errors.AlreadyExistsError, errors.NamespaceNotEmptyError))}
+    proven = {
+        entry.__name__
+        for entry in CLASSES
+        if issubclass(entry, (errors.ConflictError, errors.AlreadyExistsError, errors.NamespaceNotEmptyError))
+    }
     assert told == proven
 
 
@@ -143,7 +147,9 @@ async def test_tokens_and_bodies_are_not_logged(capsys: Captured) -> None:
     async with serving(request_log=True, token="very-secret") as client:
         await client.get("/v1/config", headers={"authorization": "Bearer very-secret"})
         await client.get("/v1/config", headers={"authorization": "Bearer nearly-secret"})
-        await client.post("/v1/namespaces", json={"namespace": ["x"], "properties": {"k": "in-the-body"}}, headers={"authorization": "Bearer very-secret"})
+        await client.post(
+            "/v1/namespaces", json={"namespace": ["x"], "properties": {"k": "in-the-body"}}, headers={"authorization": "Bearer very-secret"}
+        )
     written = capsys.readouterr().err
     assert [line["status"] for line in lines(written)] == [200, 401, 200]
     assert "secret" not in written

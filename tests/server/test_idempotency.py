@@ -9,7 +9,23 @@ import httpx
 import pytest
 
 from catalog_format.storage import MemoryStorage
-from tests.server.harness import Client, Json, done, inside, make_namespace, make_table, new_table, new_root, new_view, path, properties_of, refused, serving, serving_over, setting
+from tests.server.harness import (
+    Client,
+    Json,
+    done,
+    inside,
+    make_namespace,
+    make_table,
+    new_root,
+    new_table,
+    new_view,
+    path,
+    properties_of,
+    refused,
+    serving,
+    serving_over,
+    setting,
+)
 from tests.support.catalogs import ManualClock
 
 KEY = "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
@@ -190,4 +206,6 @@ async def test_a_key_used_outside_is_not_free_inside(ns: Client) -> None:
     await make_table(ns, ["ns"], "t")
     done(await ns.post("/v1/namespaces", json={"namespace": ["a"]}, headers=keyed()))
     done(await ns.post("/v1/namespaces", json={"namespace": list(inside("x"))}))
-    refused(await ns.post("/v1/namespaces", json={"namespace": list(inside("x", "b"))}, headers=keyed()), 400, "BadRequestException", "another")
+    refused(
+        await ns.post("/v1/namespaces", json={"namespace": list(inside("x", "b"))}, headers=keyed()), 400, "BadRequestException", "another"
+    )

@@ -118,7 +118,8 @@ async def test_levels_are_separated_by_the_unit_separator_only(server: Client) -
 
 
 BAD_SEGMENTS = [
-    b"%FF", b"%C3", b"%C3%28", b"%ED%A0%80", b"%F5%80%80%80", b"%C0%AF", b"\xff", b"a\xc3", b"%", b"%4", b"%zz", b"a%", b"100%25%", b"%u0041",
+    b"%FF", b"%C3", b"%C3%28", b"%ED%A0%80", b"%F5%80%80%80", b"%C0%AF", b"\xff", b"a\xc3", b"%", b"%4", b"%zz", b"a%", b"100%25%",
+    b"%u0041",
     b"%00", b"a%00b", b"%0A", b"%0D%0A", b"%7F", b"%1E", b"%01", b"\x00",
 ]  # fmt: skip
 
@@ -152,7 +153,12 @@ async def test_a_table_has_one_level_without_control_characters(ns: Client, name
 
 
 async def test_an_empty_name_is_refused(ns: Client) -> None:
-    refused(await ns.post(f"{path('ns')}/tables", json={"name": "", "schema": {"type": "struct", "fields": []}}), 400, "BadRequestException", "empty")
+    refused(
+        await ns.post(f"{path('ns')}/tables", json={"name": "", "schema": {"type": "struct", "fields": []}}),
+        400,
+        "BadRequestException",
+        "empty",
+    )
 
 
 async def test_a_key_has_room_for_a_kibibyte(server: Client) -> None:

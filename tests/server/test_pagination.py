@@ -23,7 +23,11 @@ async def full(ns: Client) -> Client:
     return ns
 
 
-LISTINGS = [(path(), {"parent": "ns"}, "namespaces"), (f"{path('ns')}/tables", {}, "identifiers"), (f"{path('ns')}/views", {}, "identifiers")]
+LISTINGS = [
+    (path(), {"parent": "ns"}, "namespaces"),
+    (f"{path('ns')}/tables", {}, "identifiers"),
+    (f"{path('ns')}/views", {}, "identifiers"),
+]
 KINDS = pytest.mark.parametrize(("target", "params", "key"), LISTINGS, ids=["namespaces", "tables", "views"])
 
 
@@ -74,8 +78,10 @@ def token_of(value: object) -> str:
 
 
 BAD_TOKENS = [
-    "x", "=", "====", "🏔", "W10=", "null", "%", "a" * 5000, token_of([]), token_of({}), token_of([1]), token_of([1, 2]), token_of([1, "xyz"]), token_of(["1", ""]), token_of([1.5, ""]),
-    token_of([-1, ""]), token_of([None, None]), token_of([1, "", ""]), token_of([1 << 70, "00"]), token_of([1 << 62, "00"]), token_of([10**6, "00"]), token_of([True, "00"]),
+    "x", "=", "====", "🏔", "W10=", "null", "%", "a" * 5000, token_of([]), token_of({}), token_of([1]), token_of([1, 2]),
+    token_of([1, "xyz"]), token_of(["1", ""]), token_of([1.5, ""]),
+    token_of([-1, ""]), token_of([None, None]), token_of([1, "", ""]), token_of([1 << 70, "00"]), token_of([1 << 62, "00"]),
+    token_of([10**6, "00"]), token_of([True, "00"]),
 ]  # fmt: skip
 
 
@@ -91,7 +97,9 @@ async def test_a_token_that_nobody_gave_is_refused(full: Client, target: str, pa
         refused(answer, answer.status_code, answer.json()["error"]["type"])
 
 
-@pytest.mark.parametrize("after", ["", "00", "41", "413d3d3d", "423d3d3d1e", "463d3d3d1e", "433d3d3d6e731e", "ff", "ff" * 2000, "433d3d3d61"])
+@pytest.mark.parametrize(
+    "after", ["", "00", "41", "413d3d3d", "423d3d3d1e", "463d3d3d1e", "433d3d3d6e731e", "ff", "ff" * 2000, "433d3d3d61"]
+)
 async def test_a_forged_token_shows_nothing_but_the_listing(full: Client, after: str) -> None:
     """The token names the key to go on from: keys of other types and other namespaces must stay out of sight."""
     headers = {"idempotency-key": "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"}

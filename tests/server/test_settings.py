@@ -64,9 +64,12 @@ def test_the_token_comes_from_the_environment_and_is_not_shown(monkeypatch: pyte
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("port", -1), ("port", 65536), ("port", "x"), ("port", 1.5), ("max_staleness_ms", -1), ("max_staleness_ms", 3_600_001), ("node_cache_mib", 0), ("response_cache_mib", -1),
-        ("body_limit_mib", 0), ("body_limit_mib", 1025), ("idempotency_lifetime_minutes", 0), ("idempotency_lifetime_minutes", 1441), ("transaction_ttl_minutes", 0),
-        ("transaction_ttl_minutes", 10081), ("init", "perhaps"), ("request_log", 7), ("s3_path_style", "maybe"), ("token", ""), ("token", "  "), ("host", 5), ("roots", 5), ("roots", [5]),
+        ("port", -1), ("port", 65536), ("port", "x"), ("port", 1.5), ("max_staleness_ms", -1), ("max_staleness_ms", 3_600_001),
+        ("node_cache_mib", 0), ("response_cache_mib", -1),
+        ("body_limit_mib", 0), ("body_limit_mib", 1025), ("idempotency_lifetime_minutes", 0), ("idempotency_lifetime_minutes", 1441),
+        ("transaction_ttl_minutes", 0),
+        ("transaction_ttl_minutes", 10081), ("init", "perhaps"), ("request_log", 7), ("s3_path_style", "maybe"), ("token", ""),
+        ("token", "  "), ("host", 5), ("roots", 5), ("roots", [5]),
         ("prot", 1),
     ],
 )  # fmt: skip
@@ -123,8 +126,10 @@ def test_the_machine_itself_needs_no_token(host: str) -> None:
 @pytest.mark.parametrize(
     ("roots", "says"),
     [
-        ([], "roots"), (["a="], "a"), (["=memory://x"], "name"), (["a b=memory://x"], "a b"), (["ä=memory://x"], "name"), (["x" * 65 + "=memory://x"], "name"), (["a=m://x"], "m://x"),
-        (["a=memory://x", "a=memory://y"], "two"), (["memory://x", "memory://y"], "two"), (["namespaces=memory://x"], "namespaces"), ([".=memory://x"], "another name"), (["a=memory://x/y"], "memory://x/y"),
+        ([], "roots"), (["a="], "a"), (["=memory://x"], "name"), (["a b=memory://x"], "a b"), (["ä=memory://x"], "name"),
+        (["x" * 65 + "=memory://x"], "name"), (["a=m://x"], "m://x"),
+        (["a=memory://x", "a=memory://y"], "two"), (["memory://x", "memory://y"], "two"), (["namespaces=memory://x"], "namespaces"),
+        ([".=memory://x"], "another name"), (["a=memory://x/y"], "memory://x/y"),
         (["a=s3://"], "s3://"), (["a=file://host/x"], "file://host/x"),
     ],
 )  # fmt: skip

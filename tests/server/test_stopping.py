@@ -51,7 +51,8 @@ async def test_commits_under_way_are_finished_when_the_server_is_told_to_stop(tm
         assert await asyncio.to_thread(server.process.wait, 30) == 0
     assert "Traceback" not in (tmp_path / "first.log").read_text()
     with running_server(place, tmp_path / "second.log") as server:
-        properties = httpx.get(f"{server.url}{path('ns', table='t')}").json()["metadata"]["properties"]
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            properties = (await client.get(path("ns", table="t"))).json()["metadata"]["properties"]
         assert set(acknowledged) <= properties.keys()
         # A commit may have been finished and its answer not have reached a client that was cut off; one for each at most.
         unheard = {name for name in properties if name.startswith("w")} - set(acknowledged)
@@ -60,9 +61,8 @@ async def test_commits_under_way_are_finished_when_the_server_is_told_to_stop(tm
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_idle_server_stops_at_once_and_says_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    with running_server(Place(str(tmp_path / "lake")), tmp_path / "log") as server:
-        with httpx.Client(base_url=server.url) as client:
-            client.get("/v1/config").raise_for_status()
-            server.process.send_signal(number)
-            assert server.process.wait(30) == 0
+    with running_server(Place(str(tmp_path / "lake")), tmp_path / "log") as server, httpx.Client(base_url=server.url) as client:
+        client.get("/v1/config").raise_for_status()
+        server.process.send_signal(number)
+        assert server.process.wait(30) == 0
     assert "Traceback" not in (tmp_path / "log").read_text()

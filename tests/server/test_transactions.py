@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tests.server.harness import ROOT, Client, begin, commit, done, inside, make_namespace, make_table, path, properties_of, refused, serving, setting
+from tests.server.harness import (
+    ROOT,
+    Client,
+    begin,
+    commit,
+    done,
+    inside,
+    make_namespace,
+    make_table,
+    path,
+    properties_of,
+    refused,
+    serving,
+    setting,
+)
 from tests.support.catalogs import ManualClock
 
 
@@ -69,20 +83,24 @@ async def test_begin_refuses_ids_that_are_no_file_names(ns: Client, name: str) -
     assert await open_ones(ns) == []
 
 
-@pytest.mark.parametrize("key", ["status", "base-version", "version", "began-at", "ended-at", "expires-at", "reason", "commit", "committed"])
+@pytest.mark.parametrize(
+    "key", ["status", "base-version", "version", "began-at", "ended-at", "expires-at", "reason", "commit", "committed"]
+)
 async def test_begin_does_not_take_what_only_the_server_can_say(ns: Client, key: str) -> None:
     answer = await ns.post("/v1/namespaces", json={"namespace": list(inside("t")), "properties": {key: "true"}})
     refused(answer, 400, "BadRequestException", key)
 
 
-async def test_an_id_is_used_once(ns: Client) -> None:
-    for ending in (None, commit, None):
-        if ending is commit:
-            done(await commit(ns, "t"))
-        if ending is None and not await open_ones(ns):
-            await begin(ns, "t") if (await ns.head(path(*inside("t")))).status_code == 404 else None
-        answer = await ns.post("/v1/namespaces", json={"namespace": list(inside("t")), "properties": {}})
-        refused(answer, 409, "AlreadyExistsException", "t", "used")
+@pytest.mark.parametrize("status", ["open", "committed", "rolled-back"])
+async def test_an_id_is_used_once(ns: Client, status: str) -> None:
+    await begin(ns, "t")
+    if status == "committed":
+        done(await commit(ns, "t"))
+    elif status == "rolled-back":
+        done(await ns.delete(path(*inside("t"))), 204)
+    answer = await ns.post("/v1/namespaces", json={"namespace": list(inside("t")), "properties": {}})
+    refused(answer, 409, "AlreadyExistsException", "t", "used")
+    assert (await shown(ns, "t"))["status"] == status
 
 
 @pytest.mark.parametrize("key", ["commit", "committed"])

@@ -7,8 +7,23 @@ from typing import Any
 import pytest
 
 from tests.server.harness import (
-    ROOT, Client, Json, begin, commit, done, inside, make_namespace, make_table, make_view, names_in, new_table, new_view, path, properties_of,
-    refused, setting,
+    ROOT,
+    Client,
+    Json,
+    begin,
+    commit,
+    done,
+    inside,
+    make_namespace,
+    make_table,
+    make_view,
+    names_in,
+    new_table,
+    new_view,
+    path,
+    properties_of,
+    refused,
+    setting,
 )  # fmt: skip
 
 
@@ -98,7 +113,12 @@ async def test_errors_inside_name_what_the_catalog_calls_it_or_the_full_name(dee
 
 async def test_probes_that_engines_send_are_answered_cheaply(deep: Client) -> None:
     """`SELECT … FROM ns.t.snapshots` makes Spark look for a table `snapshots` in a namespace `ns.t` first."""
-    for levels, name in ((inside("t", "ns", "table"), "snapshots"), (inside("t"), "ns"), (("sys", "dtxns"), "dtxn_t"), (("ns", "table"), "files")):
+    for levels, name in (
+        (inside("t", "ns", "table"), "snapshots"),
+        (inside("t"), "ns"),
+        (("sys", "dtxns"), "dtxn_t"),
+        (("ns", "table"), "files"),
+    ):
         refused(await deep.get(path(*levels, table=name)), 404, "NoSuchTableException", "Table does not exist")
         refused(await deep.get(path(*levels, view=name)), 404, "NoSuchViewException", "View does not exist")
         assert (await deep.head(path(*levels, table=name))).status_code == 404
@@ -117,7 +137,7 @@ async def test_transactions_do_not_nest(deep: Client) -> None:
     await begin(deep, "u")
     for levels in (inside("t", *inside("u")), inside("t", "sys"), inside("t", "system", "dtxns"), inside("t", *inside("u"), "ns")):
         refused(await deep.get(path(*levels)), 404, "NoSuchNamespaceException")
-        refused(await deep.get(path(*levels, table="table")), 404, "NoSuchTableException" if False else (await deep.get(path(*levels, table="table"))).json()["error"]["type"])
+        assert (await deep.get(path(*levels, table="table"))).status_code == 404
         made = await deep.post("/v1/namespaces", json={"namespace": list(levels)})
         assert made.status_code in {400, 404}
     assert done(await deep.get(path(), params={"parent": "\x1f".join(inside("t"))}))["namespaces"] == [[*inside("t"), "ns"]]
@@ -163,7 +183,10 @@ async def test_each_commit_inside_has_a_location_of_its_own(deep: Client) -> Non
     answers = [done(await deep.post(path(*inside("t", "ns"), table="table"), json=setting(n=str(n)))) for n in range(3)]
     locations = [answer["metadata-location"] for answer in answers]
     assert len(set(locations)) == 3
-    etags = {(await deep.get(path(*inside("t", "ns"), table="table"))).headers["etag"], (await deep.get(path("ns", table="table"))).headers["etag"]}
+    etags = {
+        (await deep.get(path(*inside("t", "ns"), table="table"))).headers["etag"],
+        (await deep.get(path("ns", table="table"))).headers["etag"],
+    }
     assert len(etags) == 2
 
 
@@ -194,7 +217,9 @@ async def test_an_ended_transaction_is_gone_for_readers_and_explained_to_writers
         await deep.post(path(*within, table="table"), json=setting(a="1")),
         await deep.delete(path(*within, table="table")),
         await rename(deep, "tables", (*within, "table"), (*within, "x")),
-        await deep.post("/v1/transactions/commit", json={"table-changes": [{"identifier": identifier(*within, "table"), **setting(a="1")}]}),
+        await deep.post(
+            "/v1/transactions/commit", json={"table-changes": [{"identifier": identifier(*within, "table"), **setting(a="1")}]}
+        ),
         await deep.post(f"{path(*inside('t'))}/properties", json={"updates": {"comment": "late"}}),
     ):
         refused(writing, 409, "CommitFailedException", "Transaction t", status)

@@ -92,7 +92,7 @@ def parse_type(raw: object) -> FieldType:
     """The type of a field's `type` member, without looking inside nested types. Raises `InvalidArgumentError`."""
     if isinstance(raw, str):
         return parse_type_name(raw)
-    if isinstance(raw, dict) and raw.get("type") in NESTED_KINDS:
+    if isinstance(raw, dict) and isinstance(raw.get("type"), str) and raw["type"] in NESTED_KINDS:
         return FieldType(raw["type"], raw["type"])
     raise InvalidArgumentError(f"Cannot parse type from json: {shown(raw)}")
 
