@@ -158,7 +158,8 @@ class Call:
                 f"{dotted(identifier)} cannot be made: tables and views lie in namespaces of the catalog, or of a transaction as in "
                 f"sys.dtxns.{TRANSACTION_PREFIX}<id>.<namespace>"
             )
-        return _below(await self.target(resolved, write=True), identifier[-1])
+        # Engines show a 409 on a create as "already exists", so that a transaction has ended is told as 404 here.
+        return _below(await self.target(resolved, write=False), identifier[-1])
 
 
 def _below(parent: Target, name: str) -> Target:

@@ -67,8 +67,6 @@ STATUS_AND_TYPE: dict[type[Exception], tuple[int, str]] = {
 # Messages quote what was sent; nobody reads more.
 _LONGEST_MESSAGE = 4000
 _UNFORESEEN = (500, "InternalServerError")
-# Messages repeat what was asked, which may be as long as a body.
-_MAX_MESSAGE = 4000
 
 
 def status_and_type(error: Exception) -> tuple[int, str]:
@@ -99,11 +97,7 @@ def error_response(error: Exception, *, with_body: bool = True) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if not with_body:
         return Response(None, status, headers)
-    message = _shortened(str(error)) if foreseen(error) else "The server failed; its log says why (look for this answer's x-request-id)"
+    message = str(error) if foreseen(error) else "The server failed; its log says why (look for this answer's x-request-id)"
     if len(message) > _LONGEST_MESSAGE:
         message = message[:_LONGEST_MESSAGE] + "…"
     return Response(error_body(message or type(error).__name__, kind, status), status, headers, "application/json")
-
-
-def _shortened(message: str) -> str:
-    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}…"

@@ -53,8 +53,12 @@ def send(server: Server, method: str, path: str, body: object = None, headers: d
         connection.close()
 
 
-def make_tables(server: Server, names: list[str]) -> None:
-    """The namespace of the benchmarks, with these tables."""
-    send(server, "POST", f"{API}/namespaces", {"namespace": [NAMESPACE], "properties": {}})
+def make_tables(server: Server, names: list[str], properties: dict[str, str] | None = None) -> None:
+    """These tables, in the namespace of the benchmarks, which is made if need be."""
+    try:
+        send(server, "POST", f"{API}/namespaces", {"namespace": [NAMESPACE], "properties": {}})
+    except RuntimeError as refused:
+        if " 409 " not in str(refused):
+            raise
     for name in names:
-        send(server, "POST", TABLES, {"name": name, "schema": SCHEMA})
+        send(server, "POST", TABLES, {"name": name, "schema": SCHEMA, "properties": properties or {}})

@@ -172,7 +172,7 @@ def fold(image: TransactionImage | None, state: pb.TransactionState) -> Transact
     if image is None or image.sequence + 1 != state.sequence:
         raise ValueError(f"state {state.sequence} of transaction {state.transaction_id} does not follow what was read before")
     delta = Delta(
-        status, changes, reads, dict(state.set_properties), tuple(state.removed_properties), state.reason, state.committed_version
+        status, changes, reads, dict(state.set_properties), tuple(state.removed_properties), state.reason, _committed_version(state)
     )
     folded = image.after(delta, state.sequence, state.attempt_id, state.written_at_ms)
     return replace(folded, expires_at_ms=state.expires_at_ms)

@@ -78,7 +78,8 @@ class Ordinary:
             raise no_namespace(self._namespace)
 
     async def create(self, properties: Mapping[str, str]) -> Mapping[str, str]:
-        target = await self._call.target(self._resolved, write=True)
+        # As for tables: in an ended transaction nothing can be made, and its name is gone (404).
+        target = await self._call.target(self._resolved, write=False)
         return await target.scope.create_namespace(target.rest, properties, self._call.context())
 
     async def update(self, removals: list[str], updates: Mapping[str, str]) -> PropertiesUpdate:

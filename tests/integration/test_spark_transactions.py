@@ -199,7 +199,6 @@ def test_system_is_another_word_for_sys(local_shop: Lake) -> None:
     assert run(f"SELECT id FROM {local_shop.scope}.orders") == [(1,)]
 
 
-@pytest.mark.xfail(strict=True, reason="a view's default namespace is kept as Spark sent it: see Limits in docs/transactions.md")
 def test_views_belong_to_where_they_are_read(local_shop: Lake) -> None:
     """The names in a view's SQL are found in the transaction when the view is read there, and in the catalog afterwards."""
     run, ns = local_shop.engine.rows, local_shop.namespace

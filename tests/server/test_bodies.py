@@ -141,6 +141,8 @@ async def test_an_encoding_that_is_not_offered_is_refused(ns: Client, encoding: 
         gzip.compress(b'{"namespace":["x"]}')[:-9],
         gzip.compress(b"{}")[:12],
         zlib.compress(b"{}"),
+        gzip.compress(b'{"namespace":["x"]}') + b"more",
+        gzip.compress(b'{"namespace":["x"]}') * 2,
         b"\x1f\x8b\x08" + b"\xff" * 50,
     ],
 )

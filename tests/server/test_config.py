@@ -141,7 +141,7 @@ async def test_a_transaction_is_a_warehouse(server: Client) -> None:
     assert await namespaces_at(server, ROOT) == [["inside"], ["outside"]]
     refused(await server.get(f"/v1/{prefix}/namespaces"), 404, "NoSuchNamespaceException", "w1", "committed")
     answer = await server.post(f"/v1/{prefix}/namespaces", json={"namespace": ["late"]})
-    refused(answer, 409, "CommitFailedException", "w1", "committed")
+    refused(answer, 404, "NoSuchNamespaceException", "w1", "committed")
 
 
 @pytest.mark.parametrize(

@@ -130,8 +130,6 @@ async def test_a_store_that_cannot_be_reached_makes_reads_wait(target: str) -> N
         assert done(await client.get(target)) == expected
 
 
-
-
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 4])
 async def test_a_write_that_published_nothing_may_be_tried_again(number: int) -> None:
     async with troubled() as (client, store):

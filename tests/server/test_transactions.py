@@ -13,6 +13,8 @@ from tests.server.harness import (
     inside,
     make_namespace,
     make_table,
+    new_table,
+    new_view,
     path,
     properties_of,
     refused,
@@ -189,7 +191,7 @@ async def test_an_expired_transaction_says_so() -> None:
         clock.advance(2)
         refused(await client.get(path(*inside("t", "ns"))), 404, "NoSuchNamespaceException", "t", "expired")
         answer = await client.post("/v1/namespaces", json={"namespace": list(inside("t", "x"))})
-        refused(answer, 409, "CommitFailedException", "t", "expired")
+        refused(answer, 404, "NoSuchNamespaceException", "t", "expired")
         refused(await commit(client, "t"), 409, "CommitFailedException", "t", "expired")
         assert (await shown(client, "t"))["status"] == "expired"
         assert await open_ones(client) == []
@@ -278,6 +280,8 @@ async def test_other_names_below_sys_mean_nothing(ns: Client, levels: tuple[str,
     refused(await ns.delete(path(*levels, table="t")), 404, "NoSuchTableException")
     refused(await ns.get(path(*levels, view="v")), 404, "NoSuchViewException")
     refused(await ns.post("/v1/namespaces", json={"namespace": list(levels)}), 400, "BadRequestException", name)
+    for what, body in (("tables", new_table("t")), ("views", new_view("t"))):
+        refused(await ns.post(f"{path(*levels)}/{what}", json=body), 404, "NoSuchNamespaceException", f"Namespace does not exist: {name}")
     assert (await ns.head(path("ns", table="t"))).status_code == 204
 
 

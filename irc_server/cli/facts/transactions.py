@@ -10,6 +10,7 @@ from catalog_format.clock import Clock
 from catalog_format.distributed.image import TransactionImage
 from catalog_format.door import TransactionStatus
 from catalog_format.errors import NoSuchTransactionError
+from catalog_format.keys import USER_TYPES, type_of
 from irc_server.cli.facts.actions import ActionFacts, action_of, range_words, read_words
 from irc_server.cli.facts.history import actions_in, verdict_in
 from irc_server.cli.facts.moments import iso
@@ -71,7 +72,7 @@ async def _facts(catalog: StoredCatalog, image: TransactionImage, clock: Clock) 
             version, reason, ended_ms = outcome.version if outcome.committed else None, outcome.reason, outcome.decided_at_ms
     elif image.expired_by(clock.now_ms()):
         status, reason, ended_ms = TransactionStatus.EXPIRED, "its lifetime passed without a commit", image.expires_at_ms
-    changes = tuple(action_of(entry.change) for entry in image.changes)
+    changes = tuple(action_of(entry.change) for entry in image.changes if type_of(entry.change.key) in USER_TYPES)
     if status is TransactionStatus.COMMITTED and not changes and version is not None:
         # A final state does not repeat the changes; the root of the version does.
         changes = await actions_in(catalog, version, image.transaction_id)
