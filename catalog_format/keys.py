@@ -46,6 +46,9 @@ def check_name(name: str) -> None:
     """Raise `InvalidArgumentError` unless `name` can be one level of an identifier."""
     if not name:
         raise InvalidArgumentError("A name must not be empty")
+    if name in {".", ".."}:
+        # HTTP clients take them out of paths, and what is left names another object.
+        raise InvalidArgumentError(f"A name must not be {name!r}")
     for character in name:
         code = ord(character)
         if code < _FIRST_PRINTABLE or code == _DELETE:

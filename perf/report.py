@@ -1,7 +1,9 @@
 """RESULTS.md from the figures."""
 
 from __future__ import annotations
+
 from pathlib import Path
+
 from perf.bench import Result
 
 

@@ -13,6 +13,7 @@ from catalog_format.distributed.log import TransactionLogs, is_transaction_id
 from catalog_format.door import TransactionInfo, TransactionStatus
 from catalog_format.errors import (
     AlreadyExistsError,
+    CorruptFileError,
     InvalidArgumentError,
     NoSuchTransactionError,
     TransactionEndedError,
@@ -90,7 +91,8 @@ class TransactionCoordinator:
         for transaction_id in await self._logs.list_open():
             try:
                 image = await self.image(transaction_id)
-            except NoSuchTransactionError:
+            except (NoSuchTransactionError, CorruptFileError):
+                # Ended meanwhile; or damaged, which `check` and whoever names it are told, and the others' listing need not suffer.
                 continue
             if image.status.final:
                 # Its open file is a remnant: a put that landed late, or an ending that was cut short.

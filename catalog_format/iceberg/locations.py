@@ -11,7 +11,7 @@ from catalog_format.storage.opening import split_location
 
 _RELATIVE = "./"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]")
-
+_SLASHES = re.compile(r"/{2,}")
 
 # The catalog's own folders, below its root; `data` alone is for engines.
 _OWN_FOLDERS = frozenset({"vn", "node", "def", "dtxn", "dtxn-open", "branch"})
@@ -22,6 +22,7 @@ class Locations:
 
     def __init__(self, root_url: str) -> None:
         self._root = normalised(root_url).rstrip("/") + "/"
+        self._place = _place(root_url) + "/"
 
     def to_relative(self, location: str) -> str:
         """`./…` for what lies below the root; other locations as they are."""
@@ -51,8 +52,9 @@ class Locations:
             check_path(path.rstrip("/"))
         except ValueError as error:
             raise InvalidArgumentError(f"Location {location!r} cannot hold files: {error}") from None
-        below = self.below_root(location)
-        if below is not None and below.split("/")[0] in _OWN_FOLDERS | {""}:
+        own = _place(location)
+        below = own.removeprefix(self._place).split("/")[0] if own.startswith(self._place) else "" if own + "/" == self._place else None
+        if below is not None and below in _OWN_FOLDERS | {""}:
             raise InvalidArgumentError(f"Location {location!r} is where the catalog keeps its own files; choose one below {self._root}data")
         return location
 
@@ -64,6 +66,12 @@ class Locations:
     def location_below(self, base: str, name: str, uuid: str) -> str:
         """The same below a namespace's own location."""
         return f"{base.rstrip('/')}/{_as_folder(name)}-{uuid}"
+
+
+def _place(location: str) -> str:
+    """The one spelling of where a location is, for comparing only."""
+    scheme, authority, path = split_location(location)
+    return f"{scheme}://{authority}/{_SLASHES.sub('/', path).strip('/')}"
 
 
 def _as_folder(name: str) -> str:

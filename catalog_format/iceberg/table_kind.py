@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from catalog_format.changes import Change
-from catalog_format.errors import AlreadyExistsError, NoSuchTableError
+from catalog_format.errors import AlreadyExistsError, NoSuchTableError, RequirementFailedError
 from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata import (
     Aspects,
@@ -54,7 +54,8 @@ class TableKind(MetadataKind):
 
     def _check(self, identifier: Identifier, metadata: Json | None, requirements: Sequence[Json]) -> None:
         if metadata is not None and is_create(requirements):
-            raise self.taken(identifier, ObjectType.TABLE)
+            # Java's clients look for the beginning of this message; the name is for people.
+            raise RequirementFailedError(f"Requirement failed: table already exists: {'.'.join(identifier)}")
         for requirement in requirements:
             check_table_requirement(requirement, metadata)
 
