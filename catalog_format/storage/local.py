@@ -209,12 +209,13 @@ def _make_directory(directory: str) -> None:
     except FileExistsError:
         return
     except FileNotFoundError:
-        if os.path.isdir(parent):  # noqa: PTH112
-            # The file system itself (such as /proc) does not take it.
-            raise
-        _make_directory(parent)
-        _make_directory(directory)
-        return
+        if not os.path.isdir(parent):  # noqa: PTH112
+            _make_directory(parent)
+        try:
+            # Still not found: the file system itself (such as /proc) does not take it.
+            os.mkdir(directory)  # noqa: PTH102
+        except FileExistsError:
+            return
     _sync_directory(parent)
 
 
