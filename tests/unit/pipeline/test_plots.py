@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from pipeline.history import COMMITTED, ROLLED_BACK, Observation, Step
-from pipeline.plots import plot_catalog, plot_delays
+
+# Matplotlib comes with Spark's environment.
+pytestmark = pytest.mark.spark
 
 PNG = b"\x89PNG"
 TABLES = {"flights": 1}
@@ -16,6 +16,8 @@ TABLES = {"flights": 1}
 
 @pytest.mark.parametrize("count", [1, 3, 20])
 def test_delays(tmp_path: Path, count: int) -> None:
+    from pipeline.plots import plot_delays
+
     days = [date(2013, 3, 1) + timedelta(days=number) for number in range(count)]
     rows = [
         {"day": day, "carrier": carrier, "flights": 9, "cancelled": 9 - number, "mean_dep_delay": 10.0 * number if number else None}
@@ -28,6 +30,8 @@ def test_delays(tmp_path: Path, count: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 2, 20])
 def test_versions(tmp_path: Path, count: int) -> None:
+    from pipeline.plots import plot_catalog
+
     steps = [Step(f"day {number}", COMMITTED, number, number + 0.9, 1, "x", number + 1, number + 2) for number in range(count)]
     steps.append(Step("bad", ROLLED_BACK, count, count + 0.5, base_version=count + 1, problems=["a problem"]))
     seen = [Observation("plain", 0.5, 0.7, TABLES, {}), Observation("transaction", 0.7, 0.9, TABLES, TABLES)]

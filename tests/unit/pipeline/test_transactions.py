@@ -2,9 +2,7 @@
 
 import pytest
 
-pytest.importorskip("pyspark")
-
-from pipeline.transactions import one_line, parse_properties
+pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize(
@@ -18,10 +16,14 @@ from pipeline.transactions import one_line, parse_properties
     ],
 )
 def test_properties_as_spark_shows_them(shown: str, meant: dict[str, str]) -> None:
+    from pipeline.transactions import parse_properties
+
     assert parse_properties(shown) == meant
 
 
 def test_a_java_error_is_told_in_one_line() -> None:
+    from pipeline.transactions import one_line
+
     lines = (
         "An error occurred while calling o62.sql.",
         ": org.apache.iceberg.exceptions.AlreadyExistsException: Conflict: nyc.flights changed",
@@ -31,6 +33,8 @@ def test_a_java_error_is_told_in_one_line() -> None:
 
 
 def test_other_errors_keep_their_first_line() -> None:
+    from pipeline.transactions import one_line
+
     assert (
         one_line(RuntimeError("[SCHEMA_NOT_FOUND] The schema cannot be found.\nVerify")) == "[SCHEMA_NOT_FOUND] The schema cannot be found."
     )
