@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 VERSION_BITS = 64
 LATEST_HINT = "vn/latest"
 OLDEST_HINT = "vn/oldest"
@@ -23,6 +25,7 @@ def number_of(name: str) -> int:
     return int(name[::-1], 2)
 
 
+@lru_cache(maxsize=256)
 def root_path(version: int) -> str:
     """The root node of a version of the catalog."""
     return f"vn/{reversed_bits(version)}"

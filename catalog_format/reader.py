@@ -11,6 +11,9 @@ from catalog_format.tree.cursor import scan
 from catalog_format.tree.search import lookup
 from catalog_format.tree.source import NodeSource
 
+MOST_FOUND = 4096
+"""So many definitions a reader keeps at most, lest it looks them up again."""
+
 
 class Reader:
     """One unchanging state: version `root`, with `overlay` (key to definition, None for dropped) above it."""
@@ -20,6 +23,7 @@ class Reader:
         self._nodes = nodes
         self.storage = storage
         self._overlay = overlay or {}
+        self._found: dict[bytes, bytes | None] = {}
 
     @property
     def version(self) -> int:
@@ -38,8 +42,14 @@ class Reader:
         """The object's definition, None if it does not exist."""
         if key in self._overlay:
             return self._overlay[key]
+        if key in self._found:
+            return self._found[key]
         entry = await self.entry(key)
-        return None if entry is None else await self._held(entry)
+        definition = None if entry is None else await self._held(entry)
+        if len(self._found) == MOST_FOUND:
+            self._found.clear()
+        self._found[key] = definition
+        return definition
 
     async def exists(self, key: bytes) -> bool:
         if key in self._overlay:

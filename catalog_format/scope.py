@@ -53,6 +53,8 @@ class LoadedMetadata:
     metadata_location: str
     """Absolute, a URL."""
     metadata: bytes
+    definition: bytes
+    """What the catalog's tree says of the object. As long as it says so, the rest is as it is here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +131,11 @@ class Scope(Protocol):
         """Raises `NoSuchNamespaceError`."""
         ...
 
-    async def load_table(self, table: Identifier) -> LoadedMetadata:
-        """Raises `NoSuchTableError`; `MissingFileError` when its metadata file is gone."""
+    async def load_table(self, table: Identifier, held: LoadedMetadata | None = None) -> LoadedMetadata:
+        """Raises `NoSuchTableError`; `MissingFileError` when its metadata file is gone.
+
+        `held`: an earlier answer to the same question; it is returned itself if the answer is still the same.
+        """
         ...
 
     async def table_exists(self, table: Identifier) -> bool: ...

@@ -18,7 +18,7 @@ from catalog_format.node import Root
 from catalog_format.node_codec import decode_root
 from catalog_format.storage import Storage
 
-ROOT_CACHE_BYTES = 32 * 1024 * 1024
+ROOT_CACHE_BYTES = 16 * 1024 * 1024
 
 
 class SharedProbe:

@@ -18,7 +18,7 @@ from irc_server.middleware import BearerToken, BodyReader, Compression, RawPath,
 from irc_server.roots import OpenCatalog, Opening, Root, Roots
 from irc_server.routes import make_router
 from irc_server.settings import Settings
-from irc_server.wire.answers import MetadataAnswers
+from irc_server.wire.answers import AnsweredLoads
 
 
 class Application:
@@ -62,7 +62,7 @@ def make_app(
         settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source, open_catalog
     )
     roots = Roots([Root(name, url, settings.client_config(url), opening) for name, url in settings.named_roots().items()])
-    router = make_router(Services(roots, settings, MetadataAnswers(settings.response_cache_mib << 20)))
+    router = make_router(Services(roots, settings, AnsweredLoads(settings.response_cache_mib << 20)))
 
     asgi: ASGIApp = RepeatedRequests(router, AnswerMemory(settings.idempotency_lifetime_minutes * 60, watch))
     asgi = Compression(BodyReader(asgi, settings.body_limit_mib << 20))

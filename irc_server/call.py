@@ -18,7 +18,7 @@ from irc_server.idempotency import noted_on
 from irc_server.roots import Root, Roots
 from irc_server.settings import Settings
 from irc_server.warehouses import View, Warehouse, within
-from irc_server.wire.answers import MetadataAnswers
+from irc_server.wire.answers import AnsweredLoads, Asked
 from irc_server.wire.headers import accepts_gzip, header
 from irc_server.wire.json_body import Json, parse_object
 
@@ -34,7 +34,7 @@ class Services:
 
     roots: Roots
     settings: Settings
-    answers: MetadataAnswers
+    loads: AnsweredLoads
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,11 @@ class Call:
 
     def header(self, name: bytes) -> str | None:
         return header(self.request.scope, name)
+
+    @property
+    def asked(self) -> Asked:
+        scope = self.request.scope
+        return scope["path"], scope["query_string"], accepts_gzip(scope)
 
     async def body(self) -> Json:
         return parse_object(await self.request.body())

@@ -1,11 +1,229 @@
-"""RESULTS.md from the figures."""
+"""RESULTS.md and its plots, from the figures of results.json."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from perf.bench import Result
 
+_PLOT = "results.png"
+
 
 def write(folder: Path, results: Result) -> None:
-    """stub"""
+    """RESULTS.md in `folder`, with a plot if matplotlib is installed."""
+    parts = [_head(results)]
+    for name, section in _SECTIONS.items():
+        if name in results:
+            parts.append(section(results[name]))
+    if _plot(folder / _PLOT, results):
+        parts.insert(1, f"![Loads, commits, growth]({_PLOT})")
+    (folder / "RESULTS.md").write_text("\n\n".join(parts) + "\n")
+
+
+def _head(results: Result) -> str:
+    machine = results["machine"]
+    return f"""# How fast Treeline is
+
+`make perf` (`python -m perf`) measures all of this and writes this page; `python -m perf loads` one part, `--quick` shortly.
+What is compared is compared side by side in one run, in turn and round after round, and the ratio is the figure that counts:
+times depend on the machine and on what else it does.
+
+This run: {machine["cpu"]}, {machine["cores"]} cores (shared with other tenants of the host), {machine["memory_gib"]} GiB,
+{machine["system"]}, Python {machine["python"]}. Server, clients, and where there is one the S3 server, share these cores.
+Everything goes over HTTP to `treeline serve` as it is installed, one process, its log of requests on (to a file). The clients
+are keep-alive connections of one process of their own (`perf/generator.py`), each sending its next request when it has
+its answer."""
+
+
+def _measured(result: Result, quick_note: str = " **A quick run: it shows that the benchmark works, not how fast Treeline is.**") -> str:
+    note = quick_note if result["quick"] else ""
+    return f"Measured {result['at']}, in {result['took_s']} s; load average before: {result['load_before']}.{note}"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _verdict(good: bool) -> str:
+    return "yes" if good else "**no**"
+
+
+def _loads(result: Result) -> str:
+    limit = result["limit"]
+    rows = [
+        [
+            f"{row['metadata']} ({row['bytes'] / 1024:.1f} KiB)",
+            str(row["clients"]),
+            f"{row['loads_per_s']:,.0f}",
+            f"{row['memory_per_s']:,.0f}",
+            f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})",
+            _verdict(row["ratio"] >= limit),
+            f"{row['load_p50_ms']:.2f} / {row['load_p99_ms']:.2f}",
+            f"{row['load_cpu_us']:.0f} / {row['memory_cpu_us']:.0f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["metadata", "clients", "loads/s", "from memory/s", "ratio", f"at least {limit}", "load p50 / p99 ms", "CPU µs, load / memory"]
+    first = result["rows"][0]
+    return f"""## Loads, against the same bytes from memory
+
+{result["tables"]} tables on a local folder, loaded in turn. The other side is a Starlette route in the same process, behind the same
+middleware, that returns the same bytes from memory (`perf/reference_app.py`). {first["rounds"]} rounds of {first["seconds"]} s a side;
+the ratio is the median of the rounds' ratios (lowest to highest). Each load looks into the store twice: whether there is a newer version,
+and whether the metadata file is still there. {_measured(result)}
+
+{_table(header, rows)}"""
+
+
+def _commits(result: Result) -> str:
+    rows = [
+        [
+            row["store"],
+            str(row["tables"]),
+            str(row["clients"]),
+            f"{row['commits_per_s']:,.0f}",
+            f"{row['group_size']:.1f}",
+            f"{row['put_ms']:.2f}",
+            f"{row['a_round_trip']:.2f}",
+            f"{row['p50_ms']:.1f} / {row['p99_ms']:.1f}",
+            f"{row['cores']:.2f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = ["store", "tables", "clients", "commits/s", "commits a version", "put ms", "commits a put", "p50 / p99 ms", "cores used"]
+    total = sum(row["acknowledged"] for row in result["rows"])
+    return f"""## Commits, against one commit a round trip
+
+Each commit sets a property of a table: {result["many"]} tables in turn, or all clients on one. "put" is the median time of putting a
+file as large as a root, one after the other on the idle store in the same run; "commits a put" is commits/s times that, and 1 is what
+a catalog reaches that publishes one commit a round trip. A commit is two puts in sequence (the metadata file, then the root), so a single
+client cannot exceed 0.5; more clients share versions. After each row the tables are read back and the versions counted: all {total:,}
+commits that were acknowledged are there, once each. {_measured(result)}
+
+{_table(header, rows)}"""
+
+
+def _scale(result: Result) -> str:
+    limit = result["limit"]
+
+    def latency(row: dict[str, Any], kind: str) -> list[str]:
+        return [f"{row[f'{kind}_p50_ms']:.2f}", f"{row[f'{kind}_growth']:.2f}"]
+
+    rows = [
+        [
+            f"{row['tables']:,}",
+            *latency(row, "warm"),
+            *latency(row, "any"),
+            *latency(row, "commit"),
+            f"{row['start_s']:.2f}",
+            f"{row['first_load_ms']:.1f}",
+        ]
+        for row in result["rows"]
+    ]
+    header = [
+        "tables",
+        "load p50 ms",
+        "growth",
+        "load of any table p50 ms",
+        "growth",
+        "commit p50 ms",
+        "growth",
+        "start s",
+        "first load ms",
+    ]
+    memory = [
+        [
+            f"{row['tables']:,}",
+            f"{row['at_start_mib']:.0f}",
+            f"{row['after_loads_mib']:.0f}",
+            f"{row['after_commits_mib']:.0f}",
+            _verdict(row["after_commits_mib"] <= result["resident_limit_mib"]),
+            f"{row['loads']:,} / {row['commits']:,}",
+        ]
+        for row in result["memory"]
+    ]
+    memory_header = [
+        "tables",
+        "at the start MiB",
+        "after loads",
+        "after commits too",
+        f"below {result['resident_limit_mib']}",
+        "loads / commits",
+    ]
+    return f"""## A thousand tables, a hundred thousand, a million
+
+One client; local folders, bulk-built through the tree; a server each, measured in turn. "load": {200} tables again and again;
+"load of any table": a random one, so that its part of the tree may have to be read first; growth is against the smallest catalog (median
+of the rounds; goal at most {limit}). {result["own_files"]:,} tables (all, where there are fewer) have a metadata file of
+{result["own_file_bytes"] // 1024} KiB to themselves, the others share a small one, to spare the disk a file for each. {_measured(result)}
+
+{_table(header, rows)}
+
+Resident memory (VmRSS) of a new server: at the start; after loads of all tables with a file to themselves and of random ones, so that the
+caches are full; after commits to the tables with a file to themselves.
+
+{_table(memory_header, memory)}"""
+
+
+def _profiles(result: Result) -> str:
+    parts = [
+        f"""## Where the time goes
+
+py-spy, {result["clients"]} clients, 200 tables on a local folder, after a warm-up: share of the samples of all busy threads, waiting for
+the disk included, with what a part itself does. Sampling slows the server down: the rates here are not those above. {_measured(result)}"""
+    ]
+    for profile in result["profiles"]:
+        shares = [[part, f"{share:.0%}"] for part, share in profile["parts"]]
+        functions = [[f"`{name}`", f"{own:.1%}", f"{all_of:.1%}"] for name, own, all_of in profile["functions"]]
+        parts.append(
+            f"**{profile['name'].capitalize()}s** ({profile['per_s']:,.0f}/s, {profile['samples']:,} samples)\n\n"
+            + _table(["part", "time"], shares)
+            + "\n\n"
+            + _table(["function", "itself", "with what it calls"], functions)
+        )
+    return "\n\n".join(parts)
+
+
+_SECTIONS: dict[str, Callable[[Result], str]] = {"loads": _loads, "commits": _commits, "scale": _scale, "profile": _profiles}
+
+
+def _plot(file: Path, results: Result) -> bool:
+    """Loads, commits and growth in one picture."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        return False
+    if not {"loads", "commits", "scale"} <= results.keys():
+        return False
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(15, 4.5))
+    small = [row for row in results["loads"]["rows"] if row["metadata"] == results["loads"]["rows"][0]["metadata"]]
+    places = range(len(small))
+    left.bar([place - 0.2 for place in places], [row["memory_per_s"] for row in small], 0.4, label="from memory", color="#b9c4cc")
+    left.bar([place + 0.2 for place in places], [row["loads_per_s"] for row in small], 0.4, label="load", color="#2f7d5b")
+    left.set_xticks(list(places), [f"{row['clients']} clients" for row in small])
+    left.set_title("Loads a second")
+    left.legend()
+    for store in dict.fromkeys(row["store"] for row in results["commits"]["rows"]):
+        for tables, style in ((results["commits"]["many"], "-"), (1, "--")):
+            rows = [row for row in results["commits"]["rows"] if row["store"] == store and row["tables"] == tables]
+            label = f"{store}, {tables} table{'s' if tables > 1 else ''}"
+            middle.plot([row["clients"] for row in rows], [row["a_round_trip"] for row in rows], f"o{style}", label=label)
+    middle.axhline(1, color="#888888", linewidth=0.8)
+    middle.set(xscale="log", yscale="log", xlabel="clients", title="Commits in the time of one put")
+    middle.set_xticks([1, 16, 64], ["1", "16", "64"])
+    middle.legend(fontsize=7)
+    rows = results["scale"]["rows"]
+    for kind, label in (("warm", "load"), ("any", "load of any table"), ("commit", "commit")):
+        right.plot([row["tables"] for row in rows], [row[f"{kind}_p50_ms"] for row in rows], "o-", label=label)
+    right.set(xscale="log", yscale="log", xlabel="tables", ylabel="ms", title="p50 by the number of tables")
+    right.legend()
+    figure.tight_layout()
+    figure.savefig(file, dpi=90)
+    pyplot.close(figure)
+    return True

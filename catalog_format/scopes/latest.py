@@ -39,14 +39,14 @@ def unreadable(error: BaseException) -> StoreUnavailableError:
 class _Reading:
     """`async with` around reading one root; cheaper than a generator, and a load does little else."""
 
-    def __init__(self, root: Awaitable[Root], nodes: NodeSource, storage: Storage) -> None:
-        self._root = root
-        self._nodes = nodes
-        self._storage = storage
+    def __init__(self, reader: Awaitable[Reader]) -> None:
+        self._reader = reader
 
     async def __aenter__(self) -> Reader:
-        with only_reading():
-            return Reader(await self._root, self._nodes, self._storage)
+        try:
+            return await self._reader
+        except OSError as error:
+            raise unreadable(error) from error
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
@@ -62,17 +62,29 @@ class LatestPlace:
         self._storage = storage
         self._committer = committer
         self._ids = ids
+        self._latest: Reader | None = None
 
     def reading(self, version: int | None = None) -> _Reading:
-        root = self._versions.confirm() if version is None else self._versions.read(version)
-        return _Reading(root, self._nodes, self._storage)
+        return _Reading(self._confirmed() if version is None else self._past(version))
 
     async def peek(self, key: bytes) -> bytes | None:
-        return await Reader(self._versions.known, self._nodes, self._storage).definition(key)
+        return await self._reader(self._versions.known).definition(key)
 
     async def write(self, changes: Sequence[Change], context: RequestContext, note: bytes = b"") -> Committed:
         wish = ChangeSet(self._ids.transaction_id(), tuple(changes), context.agent, idempotency_of(context), note)
         return await self._committer.submit(wish)
+
+    async def _confirmed(self) -> Reader:
+        return self._reader(await self._versions.confirm())
+
+    async def _past(self, version: int) -> Reader:
+        return Reader(await self._versions.read(version), self._nodes, self._storage)
+
+    def _reader(self, root: Root) -> Reader:
+        """A reader of the latest root, shared by all who read it."""
+        if self._latest is None or self._latest.root is not root:
+            self._latest = Reader(root, self._nodes, self._storage)
+        return self._latest
 
 
 class PastPlace:
@@ -85,10 +97,13 @@ class PastPlace:
         self._storage = storage
 
     def reading(self, version: int | None = None) -> _Reading:
-        return _Reading(self._versions.read(self._version), self._nodes, self._storage)
+        return _Reading(self._reader())
 
     async def peek(self, key: bytes) -> bytes | None:
-        return await Reader(await self._versions.read(self._version), self._nodes, self._storage).definition(key)
+        return await (await self._reader()).definition(key)
+
+    async def _reader(self) -> Reader:
+        return Reader(await self._versions.read(self._version), self._nodes, self._storage)
 
     async def write(self, changes: Sequence[Change], context: RequestContext, note: bytes = b"") -> Committed:
         raise ReadOnlyError(f"Version {self._version} is in the past and cannot be written; write to the latest version instead")

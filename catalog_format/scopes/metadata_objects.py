@@ -18,27 +18,41 @@ class MetadataOperations(Operations):
     """Base of the operations on objects whose definition names a metadata file."""
 
     async def _load(
-        self, identifier: Identifier, key: bytes, location_in: Callable[[bytes], str], missing: Callable[[Identifier], NotFoundError]
+        self,
+        identifier: Identifier,
+        key: bytes,
+        location_in: Callable[[bytes], str],
+        missing: Callable[[Identifier], NotFoundError],
+        held: LoadedMetadata | None = None,
     ) -> LoadedMetadata:
         """One version probe and one existence probe: at the same time, of the metadata file that is probably meant, where probes wait."""
-        guess = await self._place.peek(key) if self._files.are_remote else None
+        guess = held or await self._guess(identifier, key, location_in)
         probe: asyncio.Task[bool] | None = None
-        if guess is not None and self._files.holds(self._locations.to_absolute(location_in(guess))):
-            probe = asyncio.create_task(self._files.exists(self._locations.to_absolute(location_in(guess))))
+        if guess is not None and self._files.are_remote:
+            probe = asyncio.create_task(self._files.exists(guess.metadata_location))
         try:
             async with self._place.reading() as reader:
                 definition = await reader.definition(key)
             if definition is None:
                 raise missing(identifier)
-            location = self._locations.to_absolute(location_in(definition))
-            if probe is None or definition != guess:
-                return LoadedMetadata(identifier, location, await self._files.read_anew(location))
-            if not await probe:
-                raise missing_file(location)
-            return LoadedMetadata(identifier, location, await self._files.read(location))
+            if guess is None or definition != guess.definition:
+                location = self._locations.to_absolute(location_in(definition))
+                return LoadedMetadata(identifier, location, await self._files.read_anew(location), definition)
+            if not await (probe or self._files.exists(guess.metadata_location)):
+                raise missing_file(guess.metadata_location)
+            return guess
         finally:
             if probe is not None and not probe.done():
                 probe.cancel()
+
+    async def _guess(self, identifier: Identifier, key: bytes, location_in: Callable[[bytes], str]) -> LoadedMetadata | None:
+        """What a load will probably come to; None if that cannot be said without asking, or asking costs nothing."""
+        definition = await self._place.peek(key) if self._files.are_remote else None
+        if definition is None:
+            return None
+        location = self._locations.to_absolute(location_in(definition))
+        metadata = self._files.cached(location)
+        return None if metadata is None else LoadedMetadata(identifier, location, metadata, definition)
 
     async def _written(self, identifier: Identifier, key: bytes, done: Committed, location_in: Callable[[bytes], str]) -> LoadedMetadata:
         """The object as a write left it."""
@@ -46,7 +60,7 @@ class MetadataOperations(Operations):
         assert definition is not None
         location = self._locations.to_absolute(location_in(definition))
         try:
-            return LoadedMetadata(identifier, location, await self._files.read(location))
+            return LoadedMetadata(identifier, location, await self._files.read(location), definition)
         except (TreelineError, OSError) as error:
             # It is committed: whatever a client took for a failure, it might clean up what it wrote.
             raise UnknownOutcomeError(

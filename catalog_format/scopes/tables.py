@@ -28,8 +28,8 @@ class TableOperations(MetadataOperations):
     async def list_tables(self, namespace: Identifier, page: Page | None = None) -> Listing:
         return await self._children(ObjectType.TABLE, namespace, page)
 
-    async def load_table(self, table: Identifier) -> LoadedMetadata:
-        return await self._load(table, table_key(table), _location_in, _missing)
+    async def load_table(self, table: Identifier, held: LoadedMetadata | None = None) -> LoadedMetadata:
+        return await self._load(table, table_key(table), _location_in, _missing, held)
 
     async def table_exists(self, table: Identifier) -> bool:
         async with self._place.reading() as reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from orjson import Fragment
 from starlette.responses import Response
@@ -12,7 +13,8 @@ from catalog_format.keys import Identifier
 from catalog_format.names import Place, resolve
 from catalog_format.scope import LoadedMetadata, NewTable, TableCommit
 from irc_server.call import Call, Target, no_namespace, no_table
-from irc_server.wire.answers import ALL, REFS, identifiers_body, json_response, no_content
+from irc_server.warehouses import View
+from irc_server.wire.answers import ALL, REFS, AnsweredLoad, identifiers_body, json_response, metadata_response, no_content, unless_known
 from irc_server.wire.json_body import Json, object_list, optional, required, string_map, table_identifier
 
 _FLAGS = {"true": True, "false": False}
@@ -31,9 +33,7 @@ def flag(call: Call, name: str) -> bool:
 
 async def loaded(call: Call, answer: LoadedMetadata, *, snapshots: str = ALL, if_none_match: str | None = None) -> Response:
     """An object with its metadata, as loads, creates and commits answer it."""
-    return await call.services.answers.answer(
-        answer, call.root.table_config, snapshots=snapshots, gzip=call.accepts_gzip, if_none_match=if_none_match
-    )
+    return unless_known(await metadata_response(answer, call.root.table_config, snapshots, call.accepts_gzip), if_none_match)
 
 
 async def place_of_listing(call: Call) -> Target | None:
@@ -58,12 +58,31 @@ async def list_tables(call: Call) -> Response:
 
 
 async def load_table(call: Call) -> Response:
+    earlier = call.services.loads.get(call.asked)
+    load = await (_load_first(call) if earlier is None else _load_again(call, earlier))
+    return unless_known(load.response, call.header(b"if-none-match"))
+
+
+async def _load_first(call: Call) -> AnsweredLoad:
     snapshots = call.query("snapshots") or ALL
     if snapshots not in {ALL, REFS}:
         raise InvalidArgumentError(f"snapshots must be {ALL} or {REFS}, not {snapshots[:40]!r}")
     target = await call.object_target(call.object_name("table"), no_table, write=False)
-    answer = await target.scope.load_table(target.rest)
-    return await loaded(call, answer, snapshots=snapshots, if_none_match=call.header(b"if-none-match"))
+    found = await target.scope.load_table(target.rest)
+    load = AnsweredLoad(target.scope, target.rest, snapshots, found, await loaded(call, found, snapshots=snapshots))
+    # Elsewhere than in the latest version a path may come to lead to another scope: a transaction ends.
+    if call.warehouse.view is View.MAIN and not target.prefix:
+        call.services.loads.keep(call.asked, load)
+    return load
+
+
+async def _load_again(call: Call, earlier: AnsweredLoad) -> AnsweredLoad:
+    found = await earlier.scope.load_table(earlier.name, earlier.loaded)
+    if found is earlier.loaded:
+        return earlier
+    load = replace(earlier, loaded=found, response=await loaded(call, found, snapshots=earlier.snapshots))
+    call.services.loads.keep(call.asked, load)
+    return load
 
 
 async def table_exists(call: Call) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -11,7 +12,7 @@ from cachetools import LRUCache
 from starlette.responses import Response
 
 from catalog_format.keys import Identifier
-from catalog_format.scope import LoadedMetadata
+from catalog_format.scope import LoadedMetadata, Scope
 from irc_server.wire.compression import COMPRESS_FROM_BYTES, packed
 
 ALL, REFS = "all", "refs"
@@ -38,33 +39,52 @@ def identifiers_body(items: Sequence[Identifier], next_token: str | None) -> dic
     return {"identifiers": [{"namespace": list(item[:-1]), "name": item[-1]} for item in items], "next-page-token": next_token}
 
 
-class MetadataAnswers:
-    """Answers around metadata files, ready to be sent, in a cache bounded by their bytes.
+def unless_known(answer: Response, if_none_match: str | None) -> Response:
+    """The answer, or 304 if the client has it already."""
+    if if_none_match is not None and _names(if_none_match, answer.headers["etag"]):
+        return Response(status_code=304, headers={"etag": answer.headers["etag"]})
+    return answer
 
-    A body is spliced around the file's own bytes, which are never parsed (but once a location, for `refs`). Locations are
-    immutable, so nothing is invalidated.
-    """
+
+Asked = tuple[str, bytes, bool]
+"""Path and query of a load, and whether gzip is accepted: what its answer depends on besides the catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredLoad:
+    """A load as it was answered: where its path leads, what was there, and the answer."""
+
+    scope: Scope
+    name: Identifier
+    snapshots: str
+    loaded: LoadedMetadata
+    response: Response
+
+
+class AnsweredLoads:
+    """Loads by what they asked, in a cache bounded by their bytes: who asks the same again is answered the same if nothing changed."""
 
     def __init__(self, cache_bytes: int) -> None:
         # A cache of size 0 would refuse every entry with an error; of size 1 it holds none.
-        self._ready: LRUCache[tuple[str, str, bytes, bool], Response] = LRUCache(max(1, cache_bytes), getsizeof=lambda item: len(item.body))
+        self._loads: LRUCache[Asked, AnsweredLoad] = LRUCache(max(1, cache_bytes), getsizeof=_bytes_held)
 
-    async def answer(
-        self, loaded: LoadedMetadata, config: bytes, *, snapshots: str = ALL, gzip: bool = False, if_none_match: str | None = None
-    ) -> Response:
-        """The object with its ETag; 304 if the client has it already. `config` is a JSON object, `gzip` whether to compress."""
-        key = (loaded.metadata_location, snapshots, config, gzip)
-        ready = self._ready.get(key)
-        if ready is None:
-            ready = await _spliced(loaded, config, snapshots, gzip)
-            if len(ready.body) <= self._ready.maxsize:
-                self._ready[key] = ready
-        if if_none_match is not None and _names(if_none_match, ready.headers["etag"]):
-            return Response(status_code=304, headers={"etag": ready.headers["etag"]})
-        return ready
+    def get(self, asked: Asked) -> AnsweredLoad | None:
+        return self._loads.get(asked)
+
+    def keep(self, asked: Asked, load: AnsweredLoad) -> None:
+        if _bytes_held(load) <= self._loads.maxsize:
+            self._loads[asked] = load
 
 
-async def _spliced(loaded: LoadedMetadata, config: bytes, snapshots: str, gzip: bool) -> Response:
+def _bytes_held(load: AnsweredLoad) -> int:
+    return len(load.response.body) + len(load.loaded.metadata)
+
+
+async def metadata_response(loaded: LoadedMetadata, config: bytes, snapshots: str, gzip: bool) -> Response:
+    """The object with its ETag. `config` is a JSON object, `gzip` whether to compress.
+
+    The body is spliced around the metadata file's own bytes, which are never parsed (but for `refs`).
+    """
     metadata = _with_referenced_snapshots(loaded.metadata) if snapshots == REFS else loaded.metadata
     body = b'{"metadata-location":%b,"metadata":%b,"config":%b}' % (orjson.dumps(loaded.metadata_location), metadata, config)
     headers = {"etag": etag_of(loaded.metadata_location, snapshots)}
