@@ -70,8 +70,8 @@ async def _load_first(call: Call) -> AnsweredLoad:
     target = await call.object_target(call.object_name("table"), no_table, write=False)
     found = await target.scope.load_table(target.rest)
     load = AnsweredLoad(target.scope, target.rest, snapshots, found, await loaded(call, found, snapshots=snapshots))
-    # Elsewhere than in the latest version a path may come to lead to another scope: a transaction ends.
-    if call.warehouse.view is View.MAIN and not target.prefix:
+    # Below a transaction a path does not always lead to the same scope: transactions end.
+    if call.warehouse.view is not View.TRANSACTION and not target.prefix:
         call.services.loads.keep(call.asked, load)
     return load
 
