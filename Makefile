@@ -81,7 +81,7 @@ test: java check env-spark env-s3 ## everything but the long profiles, in under 
 test-all: test ## the long profiles too
 	$(PYTEST) -q -m "long"
 
-perf: env env-spark env-s3 ## measure, and write perf/RESULTS.md (half an hour, alone on the machine)
+perf: env env-spark env-s3 ## measure, and write perf/RESULTS.md (a quarter of an hour, alone on the machine)
 	$(BIN)/python -m perf $(PERF)
 
 demo: java env-spark ## the pipeline on Spark, against a server on a local folder
