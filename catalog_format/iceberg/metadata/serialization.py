@@ -32,7 +32,8 @@ def metadata_file_extension(properties: Mapping[str, str], default_codec: str = 
 
 def encode_metadata(metadata: JsonObject, location: str) -> bytes:
     """The bytes of the metadata file at that location. Raises `InvalidArgumentError` if the name is no metadata file's."""
-    data = orjson.dumps(metadata)
+    # A copy is as large as it looks: orjson leaves a multiple of that unused behind its text, and metadata stays in caches.
+    data = bytes(memoryview(orjson.dumps(metadata)))
     # No time in the header: equal metadata gives equal bytes.
     return gzip.compress(data, _LEVEL, mtime=0) if _is_compressed(location) else data
 
