@@ -30,6 +30,7 @@ from catalog_format.scopes.operations import Surroundings
 from catalog_format.scopes.tables import TableOperations
 from catalog_format.scopes.transactional import TransactionPlace
 from catalog_format.scopes.views import ViewOperations
+from catalog_format.skew import SkewGuard
 from catalog_format.storage import Storage, StorageResolver, open_storage
 from catalog_format.version_log import VersionLog
 
@@ -67,8 +68,9 @@ class StoredCatalog:
             ObjectType.VIEW: ViewKind(files, locations),
         }
         self.logs = TransactionLogs(storage, clock, ids)
-        self._committer = Committer(storage, self.versions, self.nodes, self._kinds, clock, ids)
-        self._transactions = TransactionCoordinator(self.logs, self.versions, self._committer, clock, ids)
+        skew = SkewGuard(storage, clock)
+        self._committer = Committer(storage, self.versions, self.nodes, self._kinds, skew, clock, ids)
+        self._transactions = TransactionCoordinator(self.logs, self.versions, self._committer, skew, clock, ids)
         self._surroundings = Surroundings(files, locations, clock, ids)
         self._main = PlaceScope(LatestPlace(self.versions, self.nodes, storage, self._committer, ids), self._surroundings)
 

@@ -23,6 +23,7 @@ from catalog_format.node_codec import decode_root, encode_root
 from catalog_format.node_store import NodeStore
 from catalog_format.publisher import Publisher
 from catalog_format.reader import Reader
+from catalog_format.skew import SkewGuard
 from catalog_format.storage import Storage
 from catalog_format.tree import apply
 from catalog_format.version_log import VersionLog
@@ -41,6 +42,7 @@ class Committer:
         log: VersionLog,
         nodes: NodeStore,
         kinds: Kinds,
+        skew: SkewGuard,
         clock: Clock,
         ids: Ids,
         deadline_s: float = DEADLINE_S,
@@ -52,6 +54,7 @@ class Committer:
         self._ids = ids
         self._deadline_s = deadline_s
         self._publisher = Publisher(storage, log, clock, ids)
+        self._skew = skew
         self._stager = GroupStager(kinds, nodes, log.read)
         self._waiting: deque[Member] = deque()
         self._worker: asyncio.Task[None] | None = None
@@ -100,6 +103,7 @@ class Committer:
 
     async def _settle(self, members: list[Member]) -> None:
         """Take turns until every member is answered."""
+        await self._skew.check()
         deadline = self._clock.elapsed() + self._deadline_s
         backoff = Backoff(self._clock, self._ids)
         root, confirmed = self._log.known, False

@@ -28,7 +28,8 @@
     │   ├── NotACatalogError
     │   ├── NewerFormatError
     │   ├── StoreDeniedError
-    │   └── StoreFullError
+    │   ├── StoreFullError
+    │   └── ClockSkewError
     └── UnknownOutcomeError     the write may or may not have happened
 
 `kind` is a stable machine-readable code, one a class; the HTTP layer maps classes, never messages.
@@ -205,6 +206,12 @@ class StoreFullError(GiveUp):
     """The store has no room; nothing was written."""
 
     kind = "store-full"
+
+
+class ClockSkewError(GiveUp):
+    """This machine's clock is far from the store's; nothing was written."""
+
+    kind = "clock-skew"
 
 
 class UnknownOutcomeError(TreelineError):

@@ -51,10 +51,12 @@ STATUS_AND_TYPE: dict[type[Exception], tuple[int, str]] = {
     errors.AlreadyExistsError: (409, "AlreadyExistsException"),
     errors.NamespaceNotEmptyError: (409, "NamespaceNotEmptyException"),
     errors.ConflictError: (409, "CommitFailedException"),
-    # Somebody must look. What may hide a change that took effect stays "unknown"; the other two are known to have done nothing.
+    # Somebody must look. What may hide a change that took effect stays "unknown"; the others are known to have done nothing.
     errors.GiveUp: (500, "ServiceFailureException"),
     errors.StoreDeniedError: (403, "ForbiddenException"),
     errors.StoreFullError: (507, "ServiceFailureException"),
+    # "Not at this server": another one's clock may be right.
+    errors.ClockSkewError: (421, "ServiceFailureException"),
     errors.UnknownOutcomeError: (500, "CommitStateUnknownException"),
     NotAuthorizedError: (401, "NotAuthorizedException"),
     PayloadTooLargeError: (413, "BadRequestException"),

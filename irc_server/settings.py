@@ -31,7 +31,7 @@ class Settings(BaseSettings):
     token: SecretStr | None = Field(None, description="static bearer token that every request must carry")
     max_staleness_ms: int = Field(0, ge=0, le=3_600_000)
     node_cache_mib: int = Field(64, ge=1, le=65536)
-    response_cache_mib: int = Field(64, ge=0, le=65536)
+    response_cache_mib: int = Field(32, ge=0, le=65536)
     body_limit_mib: int = Field(64, ge=1, le=1024)
     idempotency_lifetime_minutes: int = Field(30, ge=1, le=1440)
     transaction_ttl_minutes: int = Field(60, ge=1, le=7 * 24 * 60, description="lifetime of transactions that do not ask for one")

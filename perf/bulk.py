@@ -22,10 +22,26 @@ from perf.wire import NAMESPACE, SCHEMA
 
 OWN_FILES = 10_000
 """So many tables have a metadata file to themselves; the others share one, to spare the disk a file for each."""
-OWN_FILE_BYTES = 16 * 1024
+SNAPSHOTS = 25
+"""Snapshots in those files."""
 _CHUNK = 50_000
 _MOST_LINKS = 30_000
 _FILES = "data/shared/metadata"
+_SUMMARY = (
+    "added-data-files",
+    "added-records",
+    "added-files-size",
+    "changed-partition-count",
+    "total-records",
+    "total-files-size",
+    "total-data-files",
+    "total-delete-files",
+    "total-position-deletes",
+    "total-equality-deletes",
+    "spark.app.id",
+    "engine-name",
+    "engine-version",
+)
 
 
 def table_name(number: int) -> str:
@@ -74,12 +90,17 @@ async def _build(folder: Path, tables: int) -> None:
         await catalog.close()
 
 
+def own_file_bytes(folder: Path) -> int:
+    """Size of the metadata files that tables have to themselves."""
+    return (folder / _FILES / _file_name(0)).stat().st_size
+
+
 def _write_files(folder: Path, own: range) -> None:
     """The metadata files. Those that tables have to themselves are hard links: to the server each is a file of its own."""
     files = folder / _FILES
     files.mkdir(parents=True)
     (files / _file_name(None)).write_bytes(_metadata(files, 0))
-    content = _metadata(files, OWN_FILE_BYTES)
+    content = _metadata(files, SNAPSHOTS)
     linked: Path | None = None
     for count, number in enumerate(own):
         file = files / _file_name(number)
@@ -95,7 +116,29 @@ def _file_name(number: int | None) -> str:
     return f"00000-{owner}.metadata.json"
 
 
-def _metadata(files: Path, comment_bytes: int) -> bytes:
-    properties = {"comment": "c" * comment_bytes} if comment_bytes else {}
-    metadata = new_table_metadata(SCHEMA, None, None, f"file://{files.parent}", properties, None, SystemIds(), SystemClock().now_ms())
-    return json.dumps(metadata).encode()
+def _metadata(files: Path, snapshots: int) -> bytes:
+    """Metadata as tables have it after so many appends."""
+    location, now_ms = f"file://{files.parent}", SystemClock().now_ms()
+    metadata = new_table_metadata(SCHEMA, None, None, location, {}, None, SystemIds(), now_ms)
+    ids = [SystemIds().snapshot_id() for _ in range(snapshots)]
+    metadata["last-sequence-number"] = snapshots
+    metadata["snapshots"] = [
+        {
+            "sequence-number": number + 1,
+            "snapshot-id": snapshot_id,
+            **({"parent-snapshot-id": ids[number - 1]} if number else {}),
+            "timestamp-ms": now_ms + number,
+            "summary": {"operation": "append", **{name: str(number) for name in _SUMMARY}},
+            "manifest-list": f"{location}/metadata/snap-{snapshot_id}-1-{SystemIds().uuid()}.avro",
+            "schema-id": 0,
+        }
+        for number, snapshot_id in enumerate(ids)
+    ]
+    metadata["snapshot-log"] = [{"snapshot-id": snapshot_id, "timestamp-ms": now_ms + number} for number, snapshot_id in enumerate(ids)]
+    if ids:
+        metadata |= {
+            "current-snapshot-id": ids[-1],
+            "refs": {"main": {"snapshot-id": ids[-1], "type": "branch"}},
+            "last-updated-ms": now_ms + snapshots,
+        }
+    return json.dumps(metadata, separators=(",", ":")).encode()

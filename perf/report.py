@@ -158,7 +158,7 @@ def _scale(result: Result) -> str:
 One client; local folders, bulk-built through the tree; a server each, measured in turn. "load": 200 tables again and again;
 "load of any table": a random one, so that its part of the tree may have to be read first, once the tree outgrows the cache of nodes.
 In brackets: growth against the smallest catalog, median of the rounds. {result["own_files"]:,} tables (all, where there are fewer) have
-a metadata file of {result["own_file_bytes"] // 1024} KiB to themselves, the others share a small one, to spare the disk a file for each.
+a metadata file of {result["own_file_bytes"] / 1024:.0f} KiB to themselves, the others share a small one, to spare the disk a file for each.
 {_measured(result)}
 
 {_table(header, rows)}

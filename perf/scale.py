@@ -44,7 +44,7 @@ def run(bench: Bench) -> Result:
         "limit": MOST_GROWTH,
         "resident_limit_mib": MOST_RESIDENT_MIB,
         "own_files": bulk.OWN_FILES,
-        "own_file_bytes": bulk.OWN_FILE_BYTES,
+        "own_file_bytes": bulk.own_file_bytes(folder / str(sizes[0])),
     }
 
 

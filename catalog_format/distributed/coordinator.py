@@ -23,6 +23,7 @@ from catalog_format.errors import (
 from catalog_format.group import Verdict
 from catalog_format.ids import Ids
 from catalog_format.scope import NO_CONTEXT, RequestContext
+from catalog_format.skew import SkewGuard
 from catalog_format.version_log import VersionLog
 
 DEFAULT_TTL_MS = 60 * 60 * 1000
@@ -32,10 +33,11 @@ MAX_TTL_MS = 7 * 24 * 60 * 60 * 1000
 class TransactionCoordinator:
     """Implements `door.Transactions` for one catalog and process."""
 
-    def __init__(self, logs: TransactionLogs, versions: VersionLog, committer: Committer, clock: Clock, ids: Ids) -> None:
+    def __init__(self, logs: TransactionLogs, versions: VersionLog, committer: Committer, skew: SkewGuard, clock: Clock, ids: Ids) -> None:
         self._logs = logs
         self._versions = versions
         self._committer = committer
+        self._skew = skew
         self._clock = clock
         self._ids = ids
         self._endings: set[asyncio.Task[None]] = set()
@@ -55,6 +57,7 @@ class TransactionCoordinator:
         lifetime = DEFAULT_TTL_MS if ttl_ms is None else ttl_ms
         if not 0 < lifetime <= MAX_TTL_MS:
             raise InvalidArgumentError(f"ttl-millis must be between 1 and {MAX_TTL_MS}, not {lifetime}")
+        await self._skew.check()
         now_ms = self._clock.now_ms()
         image = TransactionImage(
             transaction_id=transaction_id,

@@ -16,7 +16,7 @@ from catalog_format.storage.names import check_path
 
 Json = dict[str, Any]
 
-BYTES_CACHE = 32 * 1024 * 1024
+BYTES_CACHE = 16 * 1024 * 1024
 PARSED_CACHE = 8 * 1024 * 1024
 """In bytes of the files; their parsed forms take three to five times as much."""
 _SEQUENCE = re.compile(r"(\d+)-")

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from catalog_format.storage.protocol import Storage
 
-Verb = Literal["get", "put_if_absent", "replace", "list", "delete", "exists"]
+Verb = Literal["get", "put_if_absent", "replace", "list", "delete", "exists", "clock_ms"]
 T = TypeVar("T")
 
 
@@ -133,6 +133,9 @@ class CountingStorage:
 
     async def exists(self, path: str) -> bool:
         return await self._counted("exists", path, lambda: self.inner.exists(path))
+
+    async def clock_ms(self) -> int | None:
+        return await self._counted("clock_ms", "", self.inner.clock_ms)
 
     async def close(self) -> None:
         await self.inner.close()

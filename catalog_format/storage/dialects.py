@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from catalog_format.errors import InvalidArgumentError
@@ -62,6 +63,15 @@ class S3Dialect:
     async def list(self, file_system: Any, folder: str) -> list[str]:
         return [entry["name"] for entry in await file_system._lsdir(folder, delimiter="")]
 
+    async def clock_ms(self, file_system: Any, name: str) -> int | None:
+        bucket, key, _ = file_system.split_path(name)
+        try:
+            said = await file_system._call_s3("head_object", Bucket=bucket, Key=key)
+        except FileNotFoundError as error:
+            said = getattr(error.__cause__, "response", {})
+        date = said.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+        return None if date is None else round(parsedate_to_datetime(date).timestamp() * 1000)
+
     async def close(self, file_system: Any) -> None:
         await (await file_system.set_session()).close()
 
@@ -99,6 +109,9 @@ class GcsDialect:
 
     async def list(self, file_system: Any, folder: str) -> list[str]:
         return list(await file_system._find(folder, update_cache=False))
+
+    async def clock_ms(self, file_system: Any, name: str) -> int | None:
+        return None
 
     async def close(self, file_system: Any) -> None:
         await (await file_system._set_session()).close()
@@ -149,6 +162,9 @@ class AzureDialect:
         async with file_system.service_client.get_container_client(container) as client:
             blobs = client.list_blobs(name_starts_with=f"{below}/" if below else None)
             return [f"{container}/{blob.name}" async for blob in blobs]
+
+    async def clock_ms(self, file_system: Any, name: str) -> int | None:
+        return None
 
     async def close(self, file_system: Any) -> None:
         await file_system.service_client.close()

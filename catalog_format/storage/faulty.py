@@ -236,6 +236,9 @@ class FaultyStorage:
     async def exists(self, path: str) -> bool:
         return await self._sent("exists", path, lambda: self.inner.exists(path))
 
+    async def clock_ms(self) -> int | None:
+        return await self._sent("clock_ms", "", self.inner.clock_ms)
+
     async def close(self) -> None:
         await self.inner.close()
 

@@ -41,6 +41,10 @@ class Dialect(Protocol):
         """Names of all files below the folder, and perhaps others."""
         ...
 
+    async def clock_ms(self, file_system: Any, name: str) -> int | None:
+        """The service's time by one request about a file that may be missing; None if the client does not show it."""
+        ...
+
     async def close(self, file_system: Any) -> None: ...
 
     def answer(self, error: BaseException) -> Answer | None:
@@ -117,6 +121,12 @@ class FsspecStorage:
                 return await self._dialect.exists(self._file_system(), name)
         except FileNotFoundError:
             return False
+
+    async def clock_ms(self) -> int | None:
+        # Any name will do; asking for this one needs no permission that a reader lacks.
+        name = "vn/latest"
+        with self._errors(name):
+            return await self._dialect.clock_ms(self._file_system(), self._base + name)
 
     async def close(self) -> None:
         connected, self._connected = self._connected, None

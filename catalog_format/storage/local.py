@@ -87,6 +87,10 @@ class LocalStorage:
         except OSError as error:
             raise self._translate(error, path) from error
 
+    async def clock_ms(self) -> int | None:
+        """When a file that is written now says that it was written. On a network drive that is the server's time."""
+        return await asyncio.to_thread(self._clock_ms)
+
     async def close(self) -> None:
         """Nothing to release."""
 
@@ -130,6 +134,16 @@ class LocalStorage:
             return
         except OSError as error:
             raise self._translate(error, path) from error
+
+    def _clock_ms(self) -> int:
+        try:
+            temporary = _write_temporary(f"{self._base}clock", b"")
+            try:
+                return os.stat(temporary).st_mtime_ns // 1_000_000  # noqa: PTH116
+            finally:
+                _remove_quietly(temporary)
+        except OSError as error:
+            raise self._translate(error, "") from error
 
     def _translate(self, error: OSError, path: str, hint: str = "") -> Exception:
         """The error to raise for one that the system gave before anything became visible."""

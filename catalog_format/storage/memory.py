@@ -59,5 +59,9 @@ class MemoryStorage:
         await asyncio.sleep(0)
         return path in self._files
 
+    async def clock_ms(self) -> int | None:
+        """None: it has no clock but its user's."""
+        return None
+
     async def close(self) -> None:
         """Nothing to release; the files stay for whoever holds this object."""

@@ -50,6 +50,10 @@ class Storage(Protocol):
 
     async def exists(self, path: str) -> bool: ...
 
+    async def clock_ms(self) -> int | None:
+        """The store's wall time in milliseconds since the Unix epoch; None if it has none, or none that is cheap to ask for."""
+        ...
+
     async def close(self) -> None:
         """Release connections; the store is not used afterwards."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -66,18 +66,15 @@ class AnsweredLoads:
 
     def __init__(self, cache_bytes: int) -> None:
         # A cache of size 0 would refuse every entry with an error; of size 1 it holds none.
-        self._loads: LRUCache[Asked, AnsweredLoad] = LRUCache(max(1, cache_bytes), getsizeof=_bytes_held)
+        self._loads: LRUCache[Asked, AnsweredLoad] = LRUCache(max(1, cache_bytes), getsizeof=lambda load: len(load.response.body))
 
     def get(self, asked: Asked) -> AnsweredLoad | None:
         return self._loads.get(asked)
 
     def keep(self, asked: Asked, load: AnsweredLoad) -> None:
-        if _bytes_held(load) <= self._loads.maxsize:
-            self._loads[asked] = load
-
-
-def _bytes_held(load: AnsweredLoad) -> int:
-    return len(load.response.body) + len(load.loaded.metadata)
+        if len(load.response.body) <= self._loads.maxsize:
+            # The metadata stands in the answer already.
+            self._loads[asked] = replace(load, loaded=replace(load.loaded, metadata=b""))
 
 
 async def metadata_response(loaded: LoadedMetadata, config: bytes, snapshots: str, gzip: bool) -> Response:

@@ -14,9 +14,8 @@ from catalog_format.changes import IsolationLevel
 from catalog_format.clock import SystemClock
 from catalog_format.errors import TransactionRefusedError
 from catalog_format.scope import RequestContext
-from catalog_format.storage import LocalStorage
 from irc_server.cli import main
-from tests.support.catalogs import NEW_VIEW, SMALL_TREE, ManualClock, make_table, opened, setting
+from tests.support.catalogs import NEW_VIEW, SMALL_TREE, ManualClock, TimelessFolder, make_table, opened, setting
 
 _MANY = 40
 
@@ -24,7 +23,7 @@ _MANY = 40
 async def _fill(folder: Path) -> None:
     """Versions: 1 namespace, 2 table, 3 view, 4 properties, 5 to 44 namespaces, then transactions."""
     clock = ManualClock(SystemClock().now_ms())
-    async with opened(LocalStorage(folder), clock=clock, limits=SMALL_TREE) as catalog:
+    async with opened(TimelessFolder(folder), clock=clock, limits=SMALL_TREE) as catalog:
         await make_table(catalog.main, "ns", "t")
         await catalog.main.create_view(("ns", "v"), NEW_VIEW)
         await catalog.main.commit_tables([setting("ns", "t", a="1")], RequestContext("PyIceberg/0.12.0", "key-1", b"hash"))
@@ -117,7 +116,7 @@ def test_log_as_json(lake: str) -> None:
 
 def test_a_long_log_is_printed_in_parts_that_look_like_one(tmp_path: Path) -> None:
     async def fill() -> None:
-        async with opened(LocalStorage(tmp_path)) as catalog:
+        async with opened(TimelessFolder(tmp_path)) as catalog:
             for number in range(140):
                 await catalog.main.create_namespace((f"namespace_{number}",), {}, RequestContext("x" * number))
 
@@ -181,7 +180,7 @@ def test_show_takes_keys_as_it_lists_them(lake: str) -> None:
 
 def test_show_finds_names_with_dots_by_key_and_twins_by_name(tmp_path: Path) -> None:
     async def fill() -> None:
-        async with opened(LocalStorage(tmp_path)) as catalog:
+        async with opened(TimelessFolder(tmp_path)) as catalog:
             await make_table(catalog.main, "a", "b.c")
             await make_table(catalog.main, "a", "b")
             await catalog.main.create_namespace(("a", "b"), {})
@@ -266,7 +265,7 @@ def test_narrow_terminals_are_no_reason_to_stop(lake: str, columns: int) -> None
 
 def test_what_strangers_wrote_cannot_steer_a_terminal(tmp_path: Path) -> None:
     async def fill() -> None:
-        async with opened(LocalStorage(tmp_path)) as catalog:
+        async with opened(TimelessFolder(tmp_path)) as catalog:
             await catalog.main.create_namespace(("[red]n[/red]",), {"note": "a\x1b[2Jb\nc"}, RequestContext("evil\x1b]0;x\x07"))
 
     asyncio.run(fill())

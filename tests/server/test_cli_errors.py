@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from catalog_format import paths
-from catalog_format.storage import LocalStorage
 from tests.server.test_cli import objects, run, told
-from tests.support.catalogs import SMALL_TREE, make_table, opened
+from tests.support.catalogs import SMALL_TREE, TimelessFolder, make_table, opened
 
 TREELINE = Path(sys.executable).with_name("treeline")
 LOOKING = (["log"], ["show"], ["tree"], ["dtxn", "list"], ["check"])
@@ -24,7 +23,7 @@ LOOKING = (["log"], ["show"], ["tree"], ["dtxn", "list"], ["check"])
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
     async def fill() -> None:
-        async with opened(LocalStorage(tmp_path), limits=SMALL_TREE) as catalog:
+        async with opened(TimelessFolder(tmp_path), limits=SMALL_TREE) as catalog:
             await make_table(catalog.main, "ns", "t")
             for number in range(30):
                 await catalog.main.create_namespace((f"n{number:02}",), {})

@@ -11,15 +11,14 @@ from catalog_format.changes import IsolationLevel
 from catalog_format.clock import SystemClock
 from catalog_format.distributed.image import Delta
 from catalog_format.door import TransactionStatus
-from catalog_format.storage import LocalStorage
 from tests.server.test_cli import objects, run, told
-from tests.support.catalogs import ManualClock, opened
+from tests.support.catalogs import ManualClock, TimelessFolder, opened
 
 
 def with_catalog(folder: Path, work: Callable[[StoredCatalog], Awaitable[None]], *, began_days_ago: int = 0) -> None:
     async def worked() -> None:
         clock = ManualClock(SystemClock().now_ms() - began_days_ago * 86_400_000)
-        async with opened(LocalStorage(folder), clock=clock) as catalog:
+        async with opened(TimelessFolder(folder), clock=clock) as catalog:
             await work(catalog)
 
     asyncio.run(worked())

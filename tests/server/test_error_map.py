@@ -51,6 +51,7 @@ EXPECTED = {
     "NewerFormatError": (500, "ServiceFailureException"),
     "StoreDeniedError": (403, "ForbiddenException"),
     "StoreFullError": (507, "ServiceFailureException"),
+    "ClockSkewError": (421, "ServiceFailureException"),
     "UnknownOutcomeError": (500, "CommitStateUnknownException"),
     "TreelineError": (500, "InternalServerError"),
     "NotAuthorizedError": (401, "NotAuthorizedException"),

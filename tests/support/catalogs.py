@@ -13,7 +13,7 @@ from catalog_format.catalog import PlaceScope, StoredCatalog, create_catalog
 from catalog_format.ids import SeededIds
 from catalog_format.objects import TreeLimits
 from catalog_format.scope import LoadedMetadata, NewTable, NewView, TableCommit
-from catalog_format.storage import MemoryStorage, Storage, StorageResolver
+from catalog_format.storage import LocalStorage, MemoryStorage, Storage, StorageResolver
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",
@@ -59,6 +59,17 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         self._elapsed += seconds
         self._now_ms += int(seconds * 1000)
+
+    def jump_ms(self, forth: int) -> None:
+        """Wall time is set, while no time passes."""
+        self._now_ms += forth
+
+
+class TimelessFolder(LocalStorage):
+    """A folder that is not asked for the time, for catalogs that live in another one."""
+
+    async def clock_ms(self) -> int | None:
+        return None
 
 
 _seeds = iter(range(1, 1 << 30))

@@ -35,7 +35,7 @@ from catalog_format.scope import NewTable, RequestContext
 from catalog_format.storage import LocalStorage, MemoryStorage
 from catalog_format.tree import scan
 from tests.golden import example, make
-from tests.support.catalogs import NEW_VIEW, SCHEMA, SMALL_TREE, ManualClock, make_table, opened, setting
+from tests.support.catalogs import NEW_VIEW, SCHEMA, SMALL_TREE, ManualClock, TimelessFolder, make_table, opened, setting
 from tests.support.second_reader import DOCUMENT, DamageError, SecondReader, bits_of, schema_of
 
 REPOSITORY = DOCUMENT.parent
@@ -247,7 +247,7 @@ def test_every_mark_is_checked_and_every_link_leads_somewhere() -> None:
 async def test_the_example_catalog_is_sound_and_is_what_the_document_says(tmp_path: Path) -> None:
     folder = tmp_path / "catalog"
     shutil.copytree(EXAMPLE, folder)
-    async with opened(LocalStorage(folder)) as real:
+    async with opened(TimelessFolder(folder)) as real:
         report = await check(real.storage, real.versions, real.nodes, real.logs)
         assert (report.latest_version, report.problems, report.unreachable) == (4, [], [])
         for version, (number, holds, _) in enumerate(rows("example-catalog")):
@@ -380,7 +380,7 @@ async def transact(real: StoredCatalog, store: LocalStorage) -> None:
 
 
 async def test_the_second_reader_sees_what_the_code_sees(tmp_path: Path) -> None:
-    store, clock = LocalStorage(tmp_path), ManualClock()
+    store, clock = TimelessFolder(tmp_path), ManualClock()
     async with opened(store, limits=SMALL_TREE, clock=clock) as real, opened(store, clock=clock) as other:
         await fill(real, other)
         await transact(real, store)
