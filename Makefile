@@ -9,7 +9,7 @@ export UV_NO_PROGRESS := 1
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 PERF_GROUPS := --group perf
 
-.PHONY: help java check test test-all demo serve lint types layers lock lock-check proto env env-spark env-s3 perf clean
+.PHONY: help java check test test-all rck demo serve lint types layers lock lock-check proto env env-spark env-spark35 env-s3 sim sim-long perf clean
 
 help: ## what there is to call
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,11 @@ $(BIN)/.spark: requirements/spark.lock $(BIN)/.check
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/spark.lock
 	@touch $@
 
+.venv-spark35/bin/.spark35: requirements/spark35.lock | $(UV)
+	@test -x .venv-spark35/bin/python || $(UV) venv --quiet --python $(PYTHON) .venv-spark35
+	$(UV) pip install --quiet --python .venv-spark35/bin/python --require-hashes -r requirements/spark35.lock
+	@touch $@
+
 .venv-s3/bin/.s3: requirements/s3.lock | $(UV)
 	@test -x .venv-s3/bin/python || $(UV) venv --quiet --python $(PYTHON) .venv-s3
 	$(UV) pip install --quiet --python .venv-s3/bin/python --require-hashes -r requirements/s3.lock
@@ -35,6 +40,7 @@ $(BIN)/.spark: requirements/spark.lock $(BIN)/.check
 
 env: $(BIN)/.check ## the virtual environment without Spark
 env-spark: $(BIN)/.spark ## the same with PySpark
+env-spark35: .venv-spark35/bin/.spark35 ## the older line of Spark that the tests use, in an environment of its own
 env-s3: .venv-s3/bin/.s3 ## the S3 server of the tests, in an environment of its own (it wants another botocore)
 
 lock: | $(UV) ## write the lock files anew
@@ -42,14 +48,15 @@ lock: | $(UV) ## write the lock files anew
 	$(LOCK) pyproject.toml --group test $(PERF_GROUPS) -c requirements/server.lock -o requirements/check.lock
 	$(LOCK) pyproject.toml --group test --group spark $(PERF_GROUPS) -c requirements/check.lock -o requirements/spark.lock
 	$(LOCK) --group s3 -o requirements/s3.lock
+	$(LOCK) --group spark35 -o requirements/spark35.lock
 
 proto: $(BIN)/.check ## generate catalog_format/pb from proto/
 	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=. --pyi_out=. $$(cd proto && find catalog_format -name "*.proto")
 
 lock-check: | $(UV)
-	@for name in server check spark s3; do cp requirements/$$name.lock .tools/$$name.before; done
+	@for name in server check spark spark35 s3; do cp requirements/$$name.lock .tools/$$name.before; done
 	@$(MAKE) --no-print-directory --silent lock
-	@for name in server check spark s3; do \
+	@for name in server check spark spark35 s3; do \
 	  cmp -s requirements/$$name.lock .tools/$$name.before || { echo "requirements/$$name.lock is not current: commit what 'make lock' wrote"; exit 1; }; \
 	done
 
@@ -75,11 +82,20 @@ java:
 	found = re.search(r"version \"(\d+)", text); \
 	sys.exit(0 if found and int(found[1]) >= 17 else "Java 17 or newer is needed: install it (Debian: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17) and try again")'
 
-test: java check env-spark env-s3 ## everything but the long profiles, in under twenty minutes
+test: java check env-spark env-spark35 env-s3 ## everything but the long profiles, in under twenty minutes
 	$(PYTEST) -q -m "(spark or s3 or processes) and not long"
 
 test-all: test ## the long profiles too
 	$(PYTEST) -q -m "long"
+
+rck: java env-spark env-s3 ## Iceberg's REST Compatibility Kit: on a folder, inside a transaction, on S3
+	$(PYTEST) -q tests/integration/rck
+
+sim: env ## one run of the simulator with its trace, shrunk if it fails: make sim SEED=7
+	$(BIN)/python -m tests.simulation seed $(SEED)
+
+sim-long: env ## a million operations over ten thousand seeds, on two processes
+	$(BIN)/python -m tests.simulation long $(SIM)
 
 perf: env env-spark env-s3 ## measure, and write perf/RESULTS.md (a quarter of an hour, alone on the machine)
 	$(BIN)/python -m perf $(PERF)
@@ -91,4 +107,4 @@ serve: env ## a server on a local folder
 	$(BIN)/treeline serve --root build/warehouse
 
 clean: ## remove environments and what was built
-	rm -rf .venv .venv-s3 .tools .jars build
+	rm -rf .venv .venv-spark35 .venv-s3 .tools .jars build

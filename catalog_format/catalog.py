@@ -19,12 +19,13 @@ from catalog_format.iceberg.view_kind import ViewKind
 from catalog_format.ids import Ids, SystemIds
 from catalog_format.keys import ObjectType
 from catalog_format.kinds import Kinds
+from catalog_format.maintenance.parts import Parts
 from catalog_format.node import RootHeader
 from catalog_format.node_codec import NO_HASH, encode_root
 from catalog_format.node_store import NodeStore
 from catalog_format.objects import CatalogDefinition, TreeLimits
 from catalog_format.publisher import Publisher
-from catalog_format.scopes.latest import LatestPlace, PastPlace
+from catalog_format.scopes.latest import LatestPlace, PastPlace, kept
 from catalog_format.scopes.namespaces import NamespaceOperations
 from catalog_format.scopes.operations import Surroundings
 from catalog_format.scopes.tables import TableOperations
@@ -71,6 +72,20 @@ class StoredCatalog:
         skew = SkewGuard(storage, clock)
         self._committer = Committer(storage, self.versions, self.nodes, self._kinds, skew, clock, ids)
         self._transactions = TransactionCoordinator(self.logs, self.versions, self._committer, skew, clock, ids)
+        self.parts = Parts(
+            storage,
+            self.versions,
+            self.nodes,
+            self.logs,
+            self._transactions,
+            self._committer,
+            self._kinds,
+            locations,
+            files,
+            clock,
+            ids,
+        )
+        """For maintenance."""
         self._surroundings = Surroundings(files, locations, clock, ids)
         self._main = PlaceScope(LatestPlace(self.versions, self.nodes, storage, self._committer, ids), self._surroundings)
 
@@ -98,7 +113,7 @@ class StoredCatalog:
     async def at(self, version: int) -> PlaceScope:
         if not 0 <= version < 1 << paths.VERSION_BITS:
             raise NoSuchVersionError(f"Version {version} does not exist: versions are numbers from 0")
-        await self.versions.read(version)
+        await kept(self.versions, version)
         return PlaceScope(PastPlace(version, self.versions, self.nodes, self.storage), self._surroundings)
 
     async def within(self, transaction_id: str) -> PlaceScope:

@@ -130,6 +130,23 @@ class IdempotencyWish:
 
 
 @dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What maintenance asks of a root beside its entries."""
+
+    oldest: int = 0
+    """Give up the versions below; never lowered."""
+    new_epoch: bool = False
+    """Begin another collect epoch."""
+    stubbed_below: int = 0
+    unstubbed: tuple[int, ...] = ()
+    """All versions below `stubbed_below` are stubs by now, but for these."""
+    stubbed: tuple[int, ...] = ()
+    """These are stubs by now, and were not before."""
+    dropped: Mapping[bytes, int] = field(default_factory=dict)
+    """Entries of Treeline's own to take out of the tree, each if it still bears this stamp."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeSet:
     """What one transaction wants to publish. A plain request has no base: it is made against whatever is the latest."""
 
@@ -139,6 +156,7 @@ class ChangeSet:
     idempotency: IdempotencyWish | None = None
     note: bytes = b""
     """Kept with an idempotent answer and given back with it."""
+    upkeep: Upkeep | None = None
 
 
 @dataclass(frozen=True, slots=True)

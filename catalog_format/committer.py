@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from catalog_format.backoff import Backoff
-from catalog_format.changes import ChangeSet, Committed, SealedChangeSet
+from catalog_format.changes import ChangeSet, Committed, SealedChangeSet, Upkeep
 from catalog_format.clock import Clock
 from catalog_format.definitions import encode_value
-from catalog_format.errors import ContendedError, StoreUnavailableError, TreelineError
+from catalog_format.errors import ContendedError, LostFileError, StoreUnavailableError, TreelineError
 from catalog_format.group import Group, GroupStager, Member, Verdict
 from catalog_format.ids import Ids
 from catalog_format.keys import type_of
@@ -55,7 +56,7 @@ class Committer:
         self._deadline_s = deadline_s
         self._publisher = Publisher(storage, log, clock, ids)
         self._skew = skew
-        self._stager = GroupStager(kinds, nodes, log.read)
+        self._stager = GroupStager(kinds, nodes, log)
         self._waiting: deque[Member] = deque()
         self._worker: asyncio.Task[None] | None = None
 
@@ -109,17 +110,30 @@ class Committer:
         root, confirmed = self._log.known, False
         while members:
             group = await self._stager.stage(Reader(root, self._nodes, self._storage), members, self._clock.now_ms())
-            if not group.staged:
+            lost, prepared = group.lost(), None
+            if group.staged and lost is None:
+                try:
+                    prepared = await self._prepare(group)
+                except LostFileError as error:
+                    lost = error
+            if lost is not None:
+                # A root whose files are gone was given up meanwhile; from the latest root they are missing in earnest.
+                latest, confirmed = await self._log.confirm(anew=True), True
+                if latest.version != root.version:
+                    root = latest
+                    continue
+                prepared = await self._prepare(group) if group.staged else None
+            if prepared is None:
                 # Nothing to publish: what is to be said must hold in a version confirmed after the requests came.
                 if not confirmed:
-                    latest, confirmed = await self._log.confirm(), True
+                    latest, confirmed = await self._log.confirm(anew=True), True
                     if latest.version != root.version:
                         root = latest
                         continue
                 _tell(group.answers())
                 members = group.deferred
                 continue
-            data, failed = await self._prepare(group)
+            data, failed = prepared
             if failed:
                 _tell(failed)
                 gone = {member for member, _ in failed}
@@ -136,7 +150,7 @@ class Committer:
                 raise ContendedError(f"Other writers won every turn for {self._deadline_s:.0f} s; nothing was written: try again")
             await backoff.pause()
             self._log.observe(winner)
-            root, confirmed = await self._log.confirm(), True
+            root, confirmed = await self._log.confirm(anew=True), True
 
     async def _prepare(self, group: Group) -> tuple[tuple[bytes, str], list[tuple[Member, Exception]]]:
         """Upload what the new root will name; the root's bytes and attempt id, or which members could not be stored."""
@@ -174,7 +188,11 @@ class Committer:
             level=update.level,
             oldest=header.oldest,
             collect_epoch=header.collect_epoch,
+            stubbed_below=header.stubbed_below,
+            unstubbed=header.unstubbed,
         )
+        for upkeep in group.upkeep():
+            new_header = _kept_up(new_header, upkeep)
         data, _ = encode_root(new_header, update.pivots, update.buffer, records)
         return (data, attempt_id), []
 
@@ -183,6 +201,27 @@ class Committer:
         if winner is None:
             self._log.observe(decode_root(group.version, data))
         return winner
+
+
+def _kept_up(header: RootHeader, upkeep: Upkeep) -> RootHeader:
+    """The header with what maintenance asks for; what others got further with stays."""
+    header = replace(
+        header,
+        oldest=min(max(header.oldest, upkeep.oldest), header.version),
+        collect_epoch=header.collect_epoch + upkeep.new_epoch,
+    )
+    unstubbed = set(header.unstubbed)
+    if upkeep.stubbed_below > header.stubbed_below:
+        # It looked at all versions below, those among them that others had left as roots included.
+        unstubbed = set(upkeep.unstubbed)
+    elif upkeep.stubbed_below == header.stubbed_below:
+        unstubbed |= set(upkeep.unstubbed)
+    # A stub never becomes a root again.
+    return replace(
+        header,
+        stubbed_below=max(header.stubbed_below, upkeep.stubbed_below),
+        unstubbed=tuple(sorted(unstubbed - set(upkeep.stubbed))),
+    )
 
 
 def _tell(answers: Sequence[tuple[Member, Committed | Verdict | BaseException]]) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from catalog_format import paths
-from catalog_format.errors import CorruptFileError
+from catalog_format.errors import CorruptFileError, LostFileError
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.storage import Storage
 
@@ -35,14 +35,14 @@ def file_of(value: bytes) -> str | None:
 
 
 async def read_definition(value: bytes, storage: Storage) -> bytes:
-    """The definition that a value holds. Raises `CorruptFileError` if its file is missing or altered."""
+    """The definition that a value holds. Raises `LostFileError` if its file is missing, `CorruptFileError` if it is altered."""
     held = pb.Value.FromString(value)
     if held.WhichOneof("held") != "file":
         return held.inline
     try:
         data = await storage.get(held.file)
     except FileNotFoundError:
-        raise CorruptFileError(f"Definition file {held.file} is missing: restore it, or run `treeline check`") from None
+        raise LostFileError(f"Definition file {held.file} is missing: restore it, or run `treeline check`") from None
     if held.file.rpartition("/")[2] != f"{hashlib.sha256(data).hexdigest()}.binpb":
         raise CorruptFileError(f"Definition file {held.file} is damaged: its bytes do not have the hash that its name states")
     return pb.DefinitionFile.FromString(data).definition

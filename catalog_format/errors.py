@@ -7,12 +7,14 @@
     │   └── ContendedError
     ├── BadRequest              fix the request
     │   ├── InvalidArgumentError
+    │   │   └── InvalidViewVersionError
     │   ├── UnsupportedError
     │   ├── ReadOnlyError
     │   ├── NotFoundError
     │   │   ├── NoSuchNamespaceError
     │   │   ├── NoSuchTableError
     │   │   ├── NoSuchViewError
+    │   │   ├── NoSuchFunctionError
     │   │   ├── NoSuchVersionError
     │   │   ├── NoSuchTransactionError
     │   │   ├── NoSuchWarehouseError
@@ -25,6 +27,7 @@
     │   └── TransactionEndedError
     ├── GiveUp                  retrying does not help; somebody must look
     │   ├── CorruptFileError
+    │   │   └── LostFileError
     │   ├── NotACatalogError
     │   ├── NewerFormatError
     │   ├── StoreDeniedError
@@ -90,6 +93,12 @@ class InvalidArgumentError(BadRequest):
     kind = "invalid-argument"
 
 
+class InvalidViewVersionError(InvalidArgumentError):
+    """A version of a view contradicts itself: two queries in one dialect."""
+
+    kind = "invalid-view-version"
+
+
 class UnsupportedError(BadRequest):
     """Understood, and not offered here."""
 
@@ -118,6 +127,10 @@ class NoSuchTableError(NotFoundError):
 
 class NoSuchViewError(NotFoundError):
     kind = "no-such-view"
+
+
+class NoSuchFunctionError(NotFoundError):
+    kind = "no-such-function"
 
 
 class NoSuchVersionError(NotFoundError):
@@ -182,6 +195,12 @@ class CorruptFileError(GiveUp):
     """A file of the catalog is truncated, altered or missing."""
 
     kind = "corrupt-file"
+
+
+class LostFileError(CorruptFileError):
+    """A node or definition that a version names is not there: damage, unless that version was given up meanwhile."""
+
+    kind = "lost-file"
 
 
 class NotACatalogError(GiveUp):

@@ -44,6 +44,8 @@ class ExclusivePut:
             try:
                 if await self._storage.put_if_absent(path, data):
                     return None
+                # What is there may be this attempt's own, put by a client library that repeated the request.
+                doubtful = True
             except (RetryLater, GiveUp):
                 if not doubtful:
                     raise

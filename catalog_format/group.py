@@ -13,11 +13,12 @@ from catalog_format.changes import (
     IsolationLevel,
     RecordedChange,
     SealedChangeSet,
+    Upkeep,
     Verb,
     record_of,
 )
 from catalog_format.conflicts import Apply, Conflict, SeenRange, SeenRead, SeenWrite, decide
-from catalog_format.errors import BadRequest, ConflictError, TransactionRefusedError, TreelineError
+from catalog_format.errors import BadRequest, ConflictError, LostFileError, TransactionRefusedError, TreelineError
 from catalog_format.idempotency import answer_entry, check_same_request, earlier_answer
 from catalog_format.keys import describe, outcome_key, type_of
 from catalog_format.kinds import Kinds
@@ -27,6 +28,7 @@ from catalog_format.reader import Reader
 from catalog_format.staging import ObjectInUseError, Slot, Stage
 from catalog_format.tree import changed_since
 from catalog_format.tree.source import NodeSource
+from catalog_format.version_log import VersionLog
 
 # How far back the roots are searched for the transaction that dropped an object, to name it in a refusal.
 RIVAL_SEARCH = 100
@@ -72,7 +74,7 @@ class Group:
     """Refusals, no-ops and answers from before: good only on a confirmed root, or if this group is published."""
     deferred: list[Member] = field(default_factory=list)
     joined: list[tuple[Member, Member]] = field(default_factory=list)
-    """A member that repeats the idempotency key of another one in the group."""
+    """A member that repeats the idempotency key, or finishes the transaction, of another one in the group."""
 
     @property
     def version(self) -> int:
@@ -81,6 +83,17 @@ class Group:
     def writer_of(self, key: bytes) -> str | None:
         """The staged transaction that writes the key."""
         return next((entry.member.wish.transaction_id for entry in self.staged if key in entry.slots), None)
+
+    def lost(self) -> LostFileError | None:
+        """That a file of the root is not there, if a member met it."""
+        return next((answer for _, answer in self.decided if isinstance(answer, LostFileError)), None)
+
+    def sealed(self, transaction_id: str) -> Member | None:
+        """The member that finishes this transaction already."""
+        wishes = ((entry.member, entry.member.wish) for entry in self.staged)
+        return next(
+            (member for member, wish in wishes if isinstance(wish, SealedChangeSet) and wish.transaction_id == transaction_id), None
+        )
 
     def answers(self) -> list[tuple[Member, Committed | Verdict | Exception]]:
         """What to say when the group has been published."""
@@ -117,6 +130,11 @@ class Group:
                 self.stage.note(outcome_key(wish.base_version, wish.transaction_id), outcome.SerializeToString())
         return self.stage.written()
 
+    def upkeep(self) -> list[Upkeep]:
+        """What the members ask of the new root beside its entries."""
+        wishes = (entry.member.wish for entry in self.staged)
+        return [wish.upkeep for wish in wishes if isinstance(wish, ChangeSet) and wish.upkeep is not None]
+
     def records(self) -> list[Entry]:
         """Rows of the new root's actions section, in the order in which the members took effect."""
         rows = []
@@ -134,10 +152,10 @@ class Group:
 class GroupStager:
     """Stages members on a root, one after the other, each with those before it in view."""
 
-    def __init__(self, kinds: Kinds, nodes: NodeSource, read_root: Callable[[int], Awaitable[Root]]) -> None:
+    def __init__(self, kinds: Kinds, nodes: NodeSource, versions: VersionLog) -> None:
         self._kinds = kinds
         self._nodes = nodes
-        self._read_root = read_root
+        self._versions = versions
 
     async def stage(self, reader: Reader, members: Sequence[Member], now_ms: int) -> Group:
         """Every member ends in exactly one of the group's lists."""
@@ -168,17 +186,24 @@ class GroupStager:
                 group.decided.append((member, earlier))
                 return
         slots = await group.stage.apply(wish.changes)
+        if wish.upkeep is not None:
+            await self._stage_upkeep(group, reader, wish.upkeep)
         if wish.idempotency is not None:
             by_client_key[wish.idempotency.client_key] = member
-        elif not slots:
+        elif not slots and wish.upkeep is None:
             standing = {key: await reader.definition(key) for change in wish.changes for key in change.keys}
             group.decided.append((member, Committed(reader.root.version, standing, wish.note)))
             return
-        for change in wish.changes:
+        for change in wish.changes if wish.upkeep is None else ():
             # An update that changed nothing is answered with the object as it stands.
             if change.key not in slots:
                 slots[change.key] = Slot(await reader.definition(change.key))
         group.staged.append(_Staged(member, slots))
+
+    async def _stage_upkeep(self, group: Group, reader: Reader, upkeep: Upkeep) -> None:
+        for key, stamp in upkeep.dropped.items():
+            if not group.stage.touched(key) and await reader.stamp(key) == stamp:
+                group.stage.note(key, None)
 
     async def _stage_sealed(self, group: Group, reader: Reader, member: Member, wish: SealedChangeSet) -> None:
         found = await reader.definition(outcome_key(wish.base_version, wish.transaction_id))
@@ -193,6 +218,11 @@ class GroupStager:
             if ended is not None:
                 group.decided.append((member, ended))
                 return
+        first = group.sealed(wish.transaction_id)
+        if first is not None:
+            # Two who finish the same transaction in one process: judged once, lest it conflicts with itself.
+            group.joined.append((member, first))
+            return
         try:
             slots = await self._judge(group, reader, wish)
         except (ConflictError, BadRequest) as error:
@@ -202,7 +232,7 @@ class GroupStager:
 
     async def _judge(self, group: Group, reader: Reader, wish: SealedChangeSet) -> dict[bytes, Slot]:
         """Stage the transaction's changes, or raise why it is refused."""
-        base = Reader(await self._read_root(wish.base_version), self._nodes, reader.storage)
+        base = Reader(await self._base(wish.base_version, reader.root), self._nodes, reader.storage)
         verbs: dict[bytes, list[Verb]] = {}
         for change in wish.changes:
             for key in change.keys:
@@ -231,6 +261,13 @@ class GroupStager:
         }
         return await group.stage.apply(wish.changes, check_requirements=False, recorded=recorded)
 
+    async def _base(self, version: int, latest: Root) -> Root:
+        """The root that a transaction was made on. Raises `NoSuchVersionError` if it is a stub: that is never "unchanged"."""
+        if version < latest.header.oldest:
+            # This process may remember a root whose nodes are gone.
+            self._versions.forget(version)
+        return await self._versions.read(version)
+
     async def _check_replay(self, group: Group, reader: Reader, base: Reader, wish: SealedChangeSet, key: bytes) -> None:
         kind = self._kinds[type_of(key)]
         old = await base.definition(key)
@@ -258,7 +295,7 @@ class GroupStager:
         newest = reader.root.version
         versions = [stamp] if stamp else range(newest, max(base_version, newest - RIVAL_SEARCH), -1)
         for version in versions:
-            root = await self._read_root(version)
+            root = await self._versions.trace(version)
             for row in root.actions:
                 record = pb.TransactionRecord.FromString(row.value or b"")
                 if any(key in (action.key, action.target) for action in record.actions):

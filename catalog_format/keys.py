@@ -86,6 +86,10 @@ def view_key(identifier: Identifier) -> bytes:
     return object_key(ObjectType.VIEW, identifier)
 
 
+CATALOG_KEY = ObjectType.CATALOG.prefix + NAME_SEPARATOR.encode()
+"""Stands for the catalog itself where an action is about it; the tree holds no such entry."""
+
+
 def outcome_key(base_version: int, transaction_id: str) -> bytes:
     """Key of a verdict. It starts with the base version, so that outcomes age together."""
     return _own_key(ObjectType.OUTCOME, f"{base_version:020d}", transaction_id)
@@ -136,4 +140,6 @@ def identifier_of(key: bytes) -> Identifier:
 
 def describe(key: bytes) -> str:
     """The object in words, such as "table a.b.t"."""
+    if key == CATALOG_KEY:
+        return "the catalog"
     return f"{type_of(key).name.lower()} {'.'.join(identifier_of(key))}"

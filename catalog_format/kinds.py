@@ -73,8 +73,15 @@ class ObjectKind(Protocol):
         """Pure: the rule because of which `changes`, made on `base`, cannot be replayed on `winner`; None if they can."""
         ...
 
+    def files(self, definition: bytes) -> Sequence[str]:
+        """Locations of the files that a definition names, and that must last as long as it is shown."""
+        ...
+
     def farewell(self, definition: bytes, change: Change, version: int, now_ms: int) -> Mapping[bytes, bytes]:
-        """Further entries that a DROP leaves in the tree, such as a wish to purge."""
+        """Further entries that a DROP leaves in the tree, such as a wish to purge.
+
+        Raises `RequirementFailedError` if the DROP is of an object as it is no longer.
+        """
         ...
 
 

@@ -169,19 +169,24 @@ class RootHeader:
     """Level of the nodes that the pivot table names, plus one; 0 while there are none."""
     oldest: int = 0
     collect_epoch: int = 0
+    stubbed_below: int = 0
+    """Every version below is a stub, but for `unstubbed`. Says less than is true while versions are being given up."""
+    unstubbed: tuple[int, ...] = ()
     rolled_back_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The root node of one version of the catalog."""
+    """The root node of one version of the catalog; of one that was given up, its stub, which holds no entries."""
 
     header: RootHeader
     hash: str
+    """Of the root itself, also in its stub."""
     pivots: Rows
     buffer: Rows
     actions: Rows
     size_bytes: int
+    stub: bool = False
 
     @property
     def version(self) -> int:

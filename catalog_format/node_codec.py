@@ -56,11 +56,23 @@ def decode_node(name: str, data: bytes) -> Node:
 
 def encode_root(header: RootHeader, pivots: Sequence[Entry], buffer: Sequence[Entry], actions: Sequence[Entry]) -> tuple[bytes, str]:
     """Bytes of a root and its own hash: SHA-256 of the file with the hash's two places filled by 64 zeros."""
+    sections = f"{len(pivots)},{len(buffer)},{len(actions)}"
+    return _seal(_root_keys(header, "root", sections), [*pivots, *buffer, *actions], header.version)
+
+
+def encode_stub(root: Root) -> bytes:
+    """Bytes of what remains of a root whose version is given up: everything but its pivots and its buffer."""
+    actions = root.actions.entries()
+    keys = {**_root_keys(root.header, "stub", f"0,0,{len(actions)}"), "root-hash": root.hash}
+    return _seal(keys, actions, root.version)[0]
+
+
+def _root_keys(header: RootHeader, kind: str, sections: str) -> dict[str, str]:
     keys = {
-        "kind": "root",
+        "kind": kind,
         "level": str(header.level),
         "attempt-id": header.attempt_id,
-        "sections": f"{len(pivots)},{len(buffer)},{len(actions)}",
+        "sections": sections,
         "version": str(header.version),
         "created-at-ms": str(header.created_at_ms),
         "catalog": base64.b64encode(header.catalog.to_bytes()).decode(),
@@ -69,25 +81,35 @@ def encode_root(header: RootHeader, pivots: Sequence[Entry], buffer: Sequence[En
         "collect-epoch": str(header.collect_epoch),
         "transaction-ids": ",".join(header.transaction_ids),
     }
+    if header.stubbed_below:
+        keys["stubbed-below"] = str(header.stubbed_below)
+    if header.unstubbed:
+        keys["unstubbed"] = ",".join(map(str, header.unstubbed))
     if header.rolled_back_from is not None:
         keys["rolled-back-from"] = str(header.rolled_back_from)
+    return keys
+
+
+def _seal(keys: Mapping[str, str], entries: Sequence[Entry], version: int) -> tuple[bytes, str]:
+    """The file's bytes with its own hash in their places, and that hash."""
     # A marker that nobody can have written into a value: it depends on this attempt and on all keys.
     marker = hashlib.sha256(repr(sorted(keys.items())).encode()).hexdigest()
-    data = _write([*pivots, *buffer, *actions], {**keys, "hash": marker})
-    own_hash = _hash_without(data, marker, f"Root of version {header.version}")
+    data = _write(entries, {**keys, "hash": marker})
+    own_hash = _hash_without(data, marker, f"Root of version {version}")
     return data.replace(marker.encode(), own_hash.encode()), own_hash
 
 
 def decode_root(version: int, data: bytes) -> Root:
-    """The root of `version`. Raises `CorruptFileError` for altered or truncated bytes, `NewerFormatError`."""
+    """The root of `version`, or its stub. Raises `CorruptFileError` for altered or truncated bytes, `NewerFormatError`."""
     where = f"Root of version {version}"
     keys, batch = _read(data, where)
-    if keys.get("kind") != "root":
+    if keys.get("kind") not in {"root", "stub"}:
         raise CorruptFileError(f"{where} is not a root node but {keys.get('kind')!r}")
     try:
         own_hash = keys["hash"]
         if len(own_hash) != len(NO_HASH) or _hash_without(data, own_hash, where) != own_hash:
             raise CorruptFileError(f"{where} is damaged: its {len(data)} bytes do not have the hash that it states")
+        stub = keys["kind"] == "stub"
         rolled_back_from = keys.get("rolled-back-from")
         header = RootHeader(
             version=int(keys["version"]),
@@ -99,20 +121,26 @@ def decode_root(version: int, data: bytes) -> Root:
             level=int(keys["level"]),
             oldest=int(keys["oldest"]),
             collect_epoch=int(keys["collect-epoch"]),
+            stubbed_below=int(keys.get("stubbed-below", "0")),
+            unstubbed=tuple(int(part) for part in keys.get("unstubbed", "").split(",") if part),
             rolled_back_from=int(rolled_back_from) if rolled_back_from is not None else None,
         )
+        root_hash = keys["root-hash"] if stub else own_hash
     except (KeyError, ValueError) as error:
         raise CorruptFileError(f"{where} lacks or misstates a system key: {error}") from None
     if header.version != version:
         raise CorruptFileError(f"{where} says that it is version {header.version}: somebody moved the file")
     pivots, buffer, actions = _sections(keys, batch, where)
+    if stub and pivots + buffer:
+        raise CorruptFileError(f"{where} is a stub and holds entries all the same")
     return Root(
         header=header,
-        hash=own_hash,
+        hash=root_hash,
         pivots=Rows(batch, 0, pivots),
         buffer=Rows(batch, pivots, pivots + buffer),
         actions=Rows(batch, pivots + buffer, pivots + buffer + actions),
         size_bytes=len(data),
+        stub=stub,
     )
 
 

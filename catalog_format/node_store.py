@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from catalog_format.clock import Clock, SystemClock
-from catalog_format.errors import CorruptFileError, StoreThrottledError
+from catalog_format.errors import LostFileError, StoreThrottledError
 from catalog_format.node import Node
 from catalog_format.node_codec import EncodedNode, decode_node
 from catalog_format.paths import node_path
@@ -51,7 +51,7 @@ class NodeStore:
     async def node(self, name: str) -> Node:
         """The node, verified against its name. Those who ask at the same time share one request.
 
-        Raises `CorruptFileError` if the file is missing or damaged, and what the store raises.
+        Raises `LostFileError` if the file is missing, `CorruptFileError` if it is damaged, and what the store raises.
         """
         node = self.cached(name)
         if node is not None:
@@ -89,7 +89,7 @@ class NodeStore:
             try:
                 data = await self._tried(partial(self._storage.get, node_path(name)))
             except FileNotFoundError:
-                raise CorruptFileError(
+                raise LostFileError(
                     f"The node file {node_path(name)} is missing in {self._storage.url}: "
                     "run `treeline check` to see which versions need it (one that is no longer kept may have been collected)"
                 ) from None

@@ -140,6 +140,10 @@ class Scope(Protocol):
 
     async def table_exists(self, table: Identifier) -> bool: ...
 
+    async def table_location(self, table: Identifier) -> str | None:
+        """Where its metadata file is said to be, a URL, without a look at the file; None if there is no such table."""
+        ...
+
     async def create_table(self, table: Identifier, new: NewTable, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
         """Raises `NoSuchNamespaceError`, `AlreadyExistsError` (a view of that name too), `InvalidArgumentError`."""
         ...
@@ -165,6 +169,10 @@ class Scope(Protocol):
         """With `purge` the wish is recorded; files go when the last kept version that shows the table is given up."""
         ...
 
+    async def unregister_table(self, table: Identifier, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
+        """Drops the entry and keeps every file; the table as it was last. Raises `NoSuchTableError`, `MissingFileError`."""
+        ...
+
     async def rename_table(self, source: Identifier, target: Identifier, context: RequestContext = NO_CONTEXT) -> None:
         """Raises `NoSuchTableError`, `NoSuchNamespaceError` (target's parent), `AlreadyExistsError`."""
         ...
@@ -177,7 +185,15 @@ class Scope(Protocol):
 
     async def view_exists(self, view: Identifier) -> bool: ...
 
+    async def view_location(self, view: Identifier) -> str | None:
+        """As `table_location`."""
+        ...
+
     async def create_view(self, view: Identifier, new: NewView, context: RequestContext = NO_CONTEXT) -> LoadedMetadata: ...
+
+    async def register_view(self, view: Identifier, metadata_location: str, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
+        """A view from an existing metadata file. Raises as `create_view`, and `MissingFileError`."""
+        ...
 
     async def replace_view(
         self, view: Identifier, requirements: Sequence[Json], updates: Sequence[Json], context: RequestContext = NO_CONTEXT

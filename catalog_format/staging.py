@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from catalog_format.changes import Change, RecordedChange, Verb
 from catalog_format.errors import AlreadyExistsError, InvalidArgumentError, NamespaceNotEmptyError, NoSuchNamespaceError
 from catalog_format.keys import (
+    CATALOG_KEY,
     USER_TYPES,
     Identifier,
     ObjectType,
@@ -83,8 +84,8 @@ class Stage:
         self._bookkeeping.update(self._own_bookkeeping)
         return self._own
 
-    def note(self, key: bytes, value: bytes) -> None:
-        """Stage an entry of Treeline's own (an outcome, an idempotent answer)."""
+    def note(self, key: bytes, value: bytes | None) -> None:
+        """Stage an entry of Treeline's own (an outcome, an idempotent answer); None takes it out."""
         self._bookkeeping[key] = value
 
     async def store(self, upload: Upload) -> dict[bytes, Exception]:
@@ -117,6 +118,9 @@ class Stage:
         slot.fresh = False
 
     async def _apply_one(self, change: Change, context: ApplyContext, standing: RecordedChange | None) -> None:
+        if change.key == CATALOG_KEY:
+            # About the catalog as a whole: it stands in the log, and changes no entry.
+            return
         if type_of(change.key) not in self._kinds:
             if standing is None:
                 raise InvalidArgumentError(f"Changes to {type_of(change.key).name.lower()} entries are not for clients")

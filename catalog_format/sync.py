@@ -99,6 +99,9 @@ class SyncScope:
     def table_exists(self, table: Identifier) -> bool:
         return self._run(self._scope.table_exists(table))
 
+    def table_location(self, table: Identifier) -> str | None:
+        return self._run(self._scope.table_location(table))
+
     def create_table(self, table: Identifier, new: NewTable, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
         return self._run(self._scope.create_table(table, new, context))
 
@@ -116,6 +119,9 @@ class SyncScope:
     def drop_table(self, table: Identifier, purge: bool = False, context: RequestContext = NO_CONTEXT) -> None:
         self._run(self._scope.drop_table(table, purge, context))
 
+    def unregister_table(self, table: Identifier, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
+        return self._run(self._scope.unregister_table(table, context))
+
     def rename_table(self, source: Identifier, target: Identifier, context: RequestContext = NO_CONTEXT) -> None:
         self._run(self._scope.rename_table(source, target, context))
 
@@ -128,8 +134,14 @@ class SyncScope:
     def view_exists(self, view: Identifier) -> bool:
         return self._run(self._scope.view_exists(view))
 
+    def view_location(self, view: Identifier) -> str | None:
+        return self._run(self._scope.view_location(view))
+
     def create_view(self, view: Identifier, new: NewView, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
         return self._run(self._scope.create_view(view, new, context))
+
+    def register_view(self, view: Identifier, metadata_location: str, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
+        return self._run(self._scope.register_view(view, metadata_location, context))
 
     def replace_view(
         self, view: Identifier, requirements: Sequence[Json], updates: Sequence[Json], context: RequestContext = NO_CONTEXT

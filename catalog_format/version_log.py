@@ -34,6 +34,8 @@ class SharedProbe:
             return await self._run()
         if self._next is None:
             self._next = asyncio.create_task(self._follow())
+            # Taken notice of here too, for the case that everybody who waited was cancelled.
+            self._next.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._next)
 
     async def _follow(self) -> Root:
@@ -75,9 +77,9 @@ class VersionLog:
             raise NotACatalogError(f"{self._storage.url} has not been opened")
         return self._latest
 
-    async def confirm(self) -> Root:
-        """The latest root: every version acknowledged before the call is in it (or before `max_staleness_s` ago, if set)."""
-        if self._max_staleness_s and self._clock.elapsed() - self._confirmed_at <= self._max_staleness_s:
+    async def confirm(self, *, anew: bool = False) -> Root:
+        """The latest root: every version acknowledged before the call is in it (or before `max_staleness_s` ago, if set, unless `anew`)."""
+        if self._max_staleness_s and not anew and self._clock.elapsed() - self._confirmed_at <= self._max_staleness_s:
             return self.known
         # Where probes do not wait, there is nothing to share.
         return await (self._shared_probe() if self._storage.is_remote else self._find_latest())
@@ -96,6 +98,13 @@ class VersionLog:
 
     async def read(self, version: int) -> Root:
         """The root of a kept version. Raises `NoSuchVersionError`, `CorruptFileError`."""
+        root = await self.trace(version)
+        if root.stub:
+            raise given_up(version)
+        return root
+
+    async def trace(self, version: int) -> Root:
+        """The root of a version, or the stub of one that was given up: its actions and system keys. Raises as `read`."""
         cached = self._roots.get(version)
         if cached is not None:
             return cached
@@ -125,17 +134,19 @@ class VersionLog:
         high = await self.confirm()
         if high.header.created_at_ms <= timestamp_ms:
             return high
-        low = await self.read(high.header.oldest)
+        low = await self.trace(high.header.oldest)
         if low.header.created_at_ms > timestamp_ms:
             raise NoSuchVersionError(
                 f"No version is as old as {timestamp_ms} ms; the oldest kept one, {low.version}, was made at {low.header.created_at_ms} ms"
             )
         while high.version - low.version > 1:
-            middle = await self.read((low.version + high.version) // 2)
+            middle = await self.trace((low.version + high.version) // 2)
             if middle.header.created_at_ms <= timestamp_ms:
                 low = middle
             else:
                 high = middle
+        if low.stub:
+            raise given_up(low.version)
         return low
 
     async def _start(self) -> Root:
@@ -164,8 +175,15 @@ class VersionLog:
         began = self._clock.elapsed()
         start = self.known
         after = await self.find(start.version + 1)
-        if after is not None:
+        while after is not None:
             self.observe(await self._gallop(after))
+            # What was found may have been given up by now: then there are later ones.
+            after = await self.find(self.known.version + 1) if self.known.stub else None
+        if self.known.stub:
+            raise CorruptFileError(
+                f"Version {self.known.version} was given up, and no later one is there ({paths.root_path(self.known.version + 1)}): "
+                "roots are missing; restore them before anything is committed"
+            )
         self._confirmed_at = began
         return self.known
 
@@ -182,7 +200,11 @@ class VersionLog:
                 exists = middle
             else:
                 absent = middle
-        return await self.read(exists)
+        return await self.trace(exists)
+
+    def forget(self, version: int) -> None:
+        """Drop a root from the cache, whose file has become a stub."""
+        self._roots.pop(version, None)
 
     def hint(self, version: int) -> None:
         """Have the latest hint written soon; several wishes become one write. Never fails."""
@@ -203,3 +225,8 @@ class VersionLog:
         """Wait for a hint under way."""
         if self._hint_writer is not None:
             await self._hint_writer
+
+
+def given_up(version: int) -> NoSuchVersionError:
+    """The error for reading a version that is not kept any more."""
+    return NoSuchVersionError(f"Version {version} was given up: its log is kept, its state is not; read a later version")

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 from starlette.requests import Request
 
-from catalog_format.errors import InvalidArgumentError, NoSuchNamespaceError, NoSuchTableError, NoSuchViewError, NotFoundError
+from catalog_format.errors import (
+    InvalidArgumentError,
+    NoSuchFunctionError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NoSuchViewError,
+    NotFoundError,
+)
 from catalog_format.keys import LEVEL_SEPARATOR, Identifier
 from catalog_format.names import TRANSACTION_PREFIX, Place, ResolvedName, resolve
 from catalog_format.scope import Page, RequestContext, Scope
@@ -20,9 +27,12 @@ from irc_server.settings import Settings
 from irc_server.warehouses import View, Warehouse, within
 from irc_server.wire.answers import AnsweredLoads, Asked
 from irc_server.wire.headers import accepts_gzip, header
-from irc_server.wire.json_body import Json, parse_object
+from irc_server.wire.parameters import PAGE_SIZE, PAGE_TOKEN, Parameter
+from irc_server.wire.protected import ProtectedTables
+from irc_server.wire.referenced import ReferencedSnapshots
 
 MAX_PAGE = 10_000
+_LONGEST_SIZE = 10
 MAX_AGENT = 200
 _LONGEST_NAME = 6000
 _MALFORMED = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -35,6 +45,12 @@ class Services:
     roots: Roots
     settings: Settings
     loads: AnsweredLoads
+    referenced: ReferencedSnapshots
+    protected: ProtectedTables
+    endpoints: Sequence[str]
+    """What `/v1/config` says is served."""
+    document: Callable[[], bytes]
+    """Makes `/openapi.json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,10 @@ def no_table(identifier: Identifier) -> NoSuchTableError:
 
 def no_view(identifier: Identifier) -> NoSuchViewError:
     return NoSuchViewError(f"View does not exist: {dotted(identifier)}")
+
+
+def no_function(identifier: Identifier) -> NoSuchFunctionError:
+    return NoSuchFunctionError(f"Function does not exist: {dotted(identifier)}")
 
 
 def dotted(identifier: Identifier) -> str:
@@ -97,29 +117,28 @@ class Call:
         """The table or view of the path, with its namespace."""
         return (*namespace_of(self.segment("namespace")), self.segment(name))
 
-    def query(self, name: str) -> str | None:
+    def query(self, parameter: Parameter) -> str | None:
         # Most requests have none, and parsing nothing is not free either.
-        return self.request.query_params.get(name) if self.request.scope["query_string"] else None
+        return self.request.query_params.get(parameter.name) if self.request.scope["query_string"] else None
 
     def page(self) -> Page | None:
         """The page asked for; None for everything: without `pageToken` (empty: the first page) no size makes pages."""
-        token, size = self.query("pageToken"), self.query("pageSize")
-        if size is not None and not (size.isascii() and size.isdecimal() and 0 < len(size) <= 10 and int(size) > 0):
+        token, size = self.query(PAGE_TOKEN), self.query(PAGE_SIZE)
+        if size is not None and not (size.isascii() and size.isdecimal() and size.strip("0")):
             raise InvalidArgumentError(f"pageSize must be a positive number, not {size[:40]!r}")
         if token is None:
             return None
-        return Page(token or None) if size is None else Page(token or None, min(int(size), MAX_PAGE))
+        if size is None:
+            return Page(token or None)
+        return Page(token or None, MAX_PAGE if len(size) > _LONGEST_SIZE else min(int(size), MAX_PAGE))
 
-    def header(self, name: bytes) -> str | None:
-        return header(self.request.scope, name)
+    def header(self, parameter: Parameter) -> str | None:
+        return header(self.request.scope, parameter.key)
 
     @property
     def asked(self) -> Asked:
         scope = self.request.scope
         return scope["path"], scope["query_string"], accepts_gzip(scope)
-
-    async def body(self) -> Json:
-        return parse_object(await self.request.body())
 
     @property
     def accepts_gzip(self) -> bool:
@@ -128,7 +147,7 @@ class Call:
     def context(self) -> RequestContext:
         """Who asks, and the idempotency key with the hash of what is asked."""
         # Java's user agent names only its HTTP library; the version header names the client.
-        said = (self.header(b"user-agent"), self.header(b"x-client-version"))
+        said = (header(self.request.scope, b"user-agent"), header(self.request.scope, b"x-client-version"))
         agent = " ".join(part for part in said if part)[:MAX_AGENT]
         noted = noted_on(self.request.scope)
         return RequestContext(agent) if noted is None else RequestContext(agent, noted.key, noted.request_hash)

@@ -28,6 +28,10 @@ class MethodNotAllowedError(Exception):
     """The path exists, with other methods."""
 
 
+class NotOfferedError(Exception):
+    """An operation of the specification that this server leaves out."""
+
+
 class NotReadyError(Exception):
     """A root's latest version could not be read within reach."""
 
@@ -38,6 +42,8 @@ STATUS_AND_TYPE: dict[type[Exception], tuple[int, str]] = {
     # Nothing was tried, and a pause helps: never 503.
     errors.RetryLater: (429, "TooManyRequestsException"),
     errors.BadRequest: (400, "BadRequestException"),
+    # Java throws what its own builder of views would; a table's stay as they are, for then it deletes the manifests it wrote.
+    errors.InvalidViewVersionError: (400, "IllegalArgumentException"),
     errors.UnsupportedError: (406, "UnsupportedOperationException"),
     # Java and PyIceberg have an error of their own for 403, which shows the message; 400 would blame the request's form.
     errors.ReadOnlyError: (403, "ForbiddenException"),
@@ -45,6 +51,7 @@ STATUS_AND_TYPE: dict[type[Exception], tuple[int, str]] = {
     errors.NoSuchNamespaceError: (404, "NoSuchNamespaceException"),
     errors.NoSuchTableError: (404, "NoSuchTableException"),
     errors.NoSuchViewError: (404, "NoSuchViewException"),
+    errors.NoSuchFunctionError: (404, "NoSuchFunctionException"),
     errors.NoSuchVersionError: (404, "NoSuchWarehouseException"),
     errors.NoSuchTransactionError: (404, "NoSuchNamespaceException"),
     errors.NoSuchWarehouseError: (404, "NoSuchWarehouseException"),
@@ -63,6 +70,7 @@ STATUS_AND_TYPE: dict[type[Exception], tuple[int, str]] = {
     UnprocessableError: (422, "UnprocessableEntityException"),
     RouteNotFoundError: (404, "NotFoundException"),
     MethodNotAllowedError: (405, "UnsupportedOperationException"),
+    NotOfferedError: (501, "UnsupportedOperationException"),
     NotReadyError: (503, "ServiceUnavailableException"),
 }
 

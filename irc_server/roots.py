@@ -9,9 +9,8 @@ from typing import Protocol
 
 import orjson
 
-from catalog_format.catalog import create_catalog, open_catalog
+from catalog_format.catalog import StoredCatalog, create_catalog, open_catalog
 from catalog_format.clock import Clock
-from catalog_format.door import Catalog
 from catalog_format.errors import InvalidArgumentError, NoSuchNamespaceError, NoSuchWarehouseError, NotACatalogError
 from catalog_format.ids import Ids
 from catalog_format.storage import open_storage
@@ -31,7 +30,7 @@ class OpenCatalog(Protocol):
         ids: Ids,
         node_cache_bytes: int,
         max_staleness_s: float,
-    ) -> Catalog: ...
+    ) -> StoredCatalog: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,14 @@ class Root:
         self.table_config = orjson.dumps({key: value for key, value in client_config.items() if key != "io-impl"})
         self.location = split_location(url.rstrip("/"))
         self._how = opening
-        self._catalog: Catalog | None = None
+        self._catalog: StoredCatalog | None = None
         self._opening = asyncio.Lock()
 
     @property
     def is_open(self) -> bool:
         return self._catalog is not None
 
-    async def catalog(self) -> Catalog:
+    async def catalog(self) -> StoredCatalog:
         """The open catalog. While there is none, each call looks whether somebody has made it.
 
         Raises `NoSuchNamespaceError`: Java shows its message, where it would take another for a table that is not there.

@@ -1,10 +1,9 @@
-"""The table of routes: what is served, and what `/v1/config` says is served."""
+"""From the table of operations to what answers requests."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from urllib.parse import unquote
 
@@ -16,58 +15,15 @@ from starlette.types import Receive, Scope, Send
 
 from catalog_format.errors import StoreUnavailableError, UnknownOutcomeError
 from irc_server.call import Call, Services
-from irc_server.endpoints import config, namespaces, tables, views
 from irc_server.error_map import MethodNotAllowedError, RouteNotFoundError, error_response
 from irc_server.middleware import ERROR_KEY
+from irc_server.operations import OPERATIONS, Handler
 from irc_server.warehouses import by_prefix
 
-Handler = Callable[[Call], Awaitable[Response]]
 PlainHandler = Callable[[Request], Awaitable[Response]]
 
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation of the specification. The template has its `{prefix}`; the path without it is served too."""
-
-    method: str
-    template: str
-    handler: Handler
-
-
-_NAMESPACE = "/v1/{prefix}/namespaces/{namespace}"
 # Spark puts an empty namespace before the name of an unqualified metadata table; what it gets must be "no such table".
 _MAYBE_NO_NAMESPACE = re.compile(r"{namespace}(?=/(?:tables|views)/{)")
-_TABLE = f"{_NAMESPACE}/tables/{{table}}"
-_VIEW = f"{_NAMESPACE}/views/{{view}}"
-
-# Loads and commits come first: routes are tried in order.
-OPERATIONS = (
-    Operation("GET", _TABLE, tables.load_table),
-    Operation("POST", _TABLE, tables.commit_table),
-    Operation("HEAD", _TABLE, tables.table_exists),
-    Operation("DELETE", _TABLE, tables.drop_table),
-    Operation("POST", f"{_TABLE}/metrics", tables.report_metrics),
-    Operation("GET", "/v1/{prefix}/namespaces", namespaces.list_namespaces),
-    Operation("POST", "/v1/{prefix}/namespaces", namespaces.create_namespace),
-    Operation("GET", _NAMESPACE, namespaces.load_namespace),
-    Operation("HEAD", _NAMESPACE, namespaces.namespace_exists),
-    Operation("DELETE", _NAMESPACE, namespaces.drop_namespace),
-    Operation("POST", f"{_NAMESPACE}/properties", namespaces.update_properties),
-    Operation("GET", f"{_NAMESPACE}/tables", tables.list_tables),
-    Operation("POST", f"{_NAMESPACE}/tables", tables.create_table),
-    Operation("POST", f"{_NAMESPACE}/register", tables.register_table),
-    Operation("POST", "/v1/{prefix}/tables/rename", tables.rename_table),
-    Operation("POST", "/v1/{prefix}/transactions/commit", tables.commit_transaction),
-    Operation("GET", f"{_NAMESPACE}/views", views.list_views),
-    Operation("POST", f"{_NAMESPACE}/views", views.create_view),
-    Operation("GET", _VIEW, views.load_view),
-    Operation("POST", _VIEW, views.replace_view),
-    Operation("HEAD", _VIEW, views.view_exists),
-    Operation("DELETE", _VIEW, views.drop_view),
-    Operation("POST", "/v1/{prefix}/views/rename", views.rename_view),
-)
-
-ENDPOINTS = tuple(f"{operation.method} {operation.template}" for operation in OPERATIONS)
 
 
 class _Level(Convertor[str]):
@@ -125,11 +81,8 @@ def make_router(services: Services) -> Router:
     """What answers every path."""
     by_path: dict[str, dict[str, PlainHandler]] = {}
     for operation in OPERATIONS:
-        for template in (operation.template, operation.template.replace("/{prefix}", "")):
+        for template in dict.fromkeys((operation.template, operation.template.replace("/{prefix}", ""))):
             by_path.setdefault(template, {})[operation.method] = partial(_called, operation.handler, services)
-    by_path["/v1/config"] = {"GET": partial(config.config, services=services, endpoints=ENDPOINTS)}
-    by_path["/healthz"] = {"GET": partial(config.healthz, services=services)}
-    by_path["/readyz"] = {"GET": partial(config.readyz, services=services)}
     routes = [Route(_pattern(template), _Path(handlers)) for template, handlers in by_path.items()]
     return Router(routes, redirect_slashes=False, default=_not_found)
 
@@ -137,7 +90,8 @@ def make_router(services: Services) -> Router:
 def _pattern(template: str) -> str:
     """The template with the convertor of each level."""
     template = _MAYBE_NO_NAMESPACE.sub("{namespace:maybe}", template).replace("{prefix}", "{prefix:prefix}")
-    return re.sub(r"{(\w+)}", r"{\1:level}", template)
+    # Starlette's names have no hyphens.
+    return re.sub(r"{([\w-]+)}", lambda level: f"{{{level[1].replace('-', '_')}:level}}", template)
 
 
 async def _called(handler: Handler, services: Services, request: Request) -> Response:

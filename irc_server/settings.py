@@ -35,6 +35,10 @@ class Settings(BaseSettings):
     body_limit_mib: int = Field(64, ge=1, le=1024)
     idempotency_lifetime_minutes: int = Field(30, ge=1, le=1440)
     transaction_ttl_minutes: int = Field(60, ge=1, le=7 * 24 * 60, description="lifetime of transactions that do not ask for one")
+    expire_older_than_hours: int | None = Field(None, ge=1, le=87_600, description="give up versions that were replaced longer ago")
+    keep_versions: int = Field(10, ge=1, description="so many newest versions stay, however old")
+    maintenance_interval_minutes: int = Field(60, ge=1, le=7 * 24 * 60)
+    protect_old_versions: bool = Field(False, description="ask engines to delete no files of any table")
     request_log: bool = Field(True, description="a line on standard error for each request")
     s3_endpoint: str | None = Field(
         None, validation_alias=AliasChoices("s3_endpoint", "TREELINE_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import click
 
-from perf import commits, loads, profile, report, scale
+from perf import commits, large_table, loads, profile, report, scale
 from perf.bench import Bench, Result, load_average, machine
 
 _BENCHMARKS: dict[str, Callable[[Bench], Result]] = {
     "loads": loads.run,
     "commits": commits.run,
     "scale": scale.run,
+    "large_table": large_table.run,
     "profile": profile.run,
 }
 

@@ -99,8 +99,8 @@ def _write_files(folder: Path, own: range) -> None:
     """The metadata files. Those that tables have to themselves are hard links: to the server each is a file of its own."""
     files = folder / _FILES
     files.mkdir(parents=True)
-    (files / _file_name(None)).write_bytes(_metadata(files, 0))
-    content = _metadata(files, SNAPSHOTS)
+    (files / _file_name(None)).write_bytes(metadata_after(0, f"file://{files.parent}"))
+    content = metadata_after(SNAPSHOTS, f"file://{files.parent}")
     linked: Path | None = None
     for count, number in enumerate(own):
         file = files / _file_name(number)
@@ -116,9 +116,9 @@ def _file_name(number: int | None) -> str:
     return f"00000-{owner}.metadata.json"
 
 
-def _metadata(files: Path, snapshots: int) -> bytes:
+def metadata_after(snapshots: int, location: str) -> bytes:
     """Metadata as tables have it after so many appends."""
-    location, now_ms = f"file://{files.parent}", SystemClock().now_ms()
+    now_ms = SystemClock().now_ms()
     metadata = new_table_metadata(SCHEMA, None, None, location, {}, None, SystemIds(), now_ms)
     ids = [SystemIds().snapshot_id() for _ in range(snapshots)]
     metadata["last-sequence-number"] = snapshots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from catalog_format.changes import NO_READS, IsolationLevel, ReadSet, RecordedChange
 from catalog_format.clock import Clock
@@ -13,12 +13,16 @@ from catalog_format.distributed.log import TransactionLogs, is_transaction_id
 from catalog_format.door import TransactionInfo, TransactionStatus
 from catalog_format.errors import (
     AlreadyExistsError,
+    ContendedError,
     CorruptFileError,
     InvalidArgumentError,
     NoSuchTransactionError,
+    StoreThrottledError,
+    StoreUnavailableError,
     TransactionEndedError,
     TransactionRefusedError,
     TreelineError,
+    UnknownOutcomeError,
 )
 from catalog_format.group import Verdict
 from catalog_format.ids import Ids
@@ -58,6 +62,8 @@ class TransactionCoordinator:
         if not 0 < lifetime <= MAX_TTL_MS:
             raise InvalidArgumentError(f"ttl-millis must be between 1 and {MAX_TTL_MS}, not {lifetime}")
         await self._skew.check()
+        # Confirmed before state 0 is there: others may read on its base at once, and go on in it if this process dies.
+        base = await self._versions.confirm()
         now_ms = self._clock.now_ms()
         image = TransactionImage(
             transaction_id=transaction_id,
@@ -65,7 +71,7 @@ class TransactionCoordinator:
             attempt_id=self._ids.attempt_id(),
             status=TransactionStatus.OPEN,
             isolation=isolation,
-            base_version=self._versions.known.version,
+            base_version=base.version,
             began_at_ms=now_ms,
             ttl_ms=lifetime,
             written_at_ms=now_ms,
@@ -74,17 +80,29 @@ class TransactionCoordinator:
         )
         if not await self._logs.create(image):
             raise AlreadyExistsError(f"Transaction already exists: {transaction_id}; an id is used once, choose another")
-        used, latest = await asyncio.gather(self._logs.has_further_states(transaction_id), self._versions.confirm())
+        try:
+            return _info(await self._begun(image))
+        except (StoreThrottledError, StoreUnavailableError, OSError) as error:
+            raise UnknownOutcomeError(
+                f"Transaction {transaction_id} may have begun, and the store did not let it be looked after: {error}; "
+                "load it, or begin another"
+            ) from error
+
+    async def _begun(self, image: TransactionImage) -> TransactionImage:
+        """What its first state, once it is put, has to be checked for."""
+        transaction_id = image.transaction_id
+        used, latest = await asyncio.gather(self._logs.has_further_states(transaction_id), self._versions.confirm(anew=True))
         if used:
             image = await self._logs.load(transaction_id)
             if image.status.final:
                 await self._logs.remove_open_file(transaction_id)
                 raise AlreadyExistsError(f"Transaction id {transaction_id} was used before; an id is used once, choose another")
             # Not ended, so its first state is the one just put: somebody works in this transaction already.
-        elif latest.version != image.base_version:
-            # What this process knew was not the latest any more: nothing was done yet, so the base moves on.
-            image = await self._logs.update(image, lambda newest: _rebased(newest, latest.version))
-        return _info(image)
+        if image.base_version < latest.header.oldest:
+            # Whoever gave the base up may have listed the open transactions before this one's state was there.
+            await self._expire(image, "its base version was given up while it began")
+            raise ContendedError(f"Version {image.base_version} was given up while transaction {transaction_id} began on it: begin another")
+        return image
 
     async def load(self, transaction_id: str) -> TransactionInfo:
         return _info(await self.image(transaction_id))
@@ -99,7 +117,7 @@ class TransactionCoordinator:
                 continue
             if image.status.final:
                 # Its open file is a remnant: a put that landed late, or an ending that was cut short.
-                await self._logs.remove_open_file(transaction_id)
+                await self.put_away(transaction_id)
             else:
                 found.append(_info(image))
         return found
@@ -145,11 +163,11 @@ class TransactionCoordinator:
         image = await self._logs.update(await self.image(transaction_id), decide)
         if image.status is TransactionStatus.SEALED:
             image = await self._finish(image, None, "")
+        self._end_later(transaction_id)
         if image.status is TransactionStatus.COMMITTED:
             raise TransactionEndedError(
                 f"Transaction {transaction_id} was committed in version {image.committed_version}: nothing to roll back"
             )
-        self._end_later(transaction_id)
 
     async def image(self, transaction_id: str) -> TransactionImage:
         """The latest image; a sealed transaction is finished, an expired one ended on the way."""
@@ -157,15 +175,9 @@ class TransactionCoordinator:
         if image.status is TransactionStatus.SEALED:
             return await self._finish(image, None, "")
         if image.expired_by(self._clock.now_ms()):
-
-            async def decide(newest: TransactionImage) -> Delta | None:
-                if newest.expired_by(self._clock.now_ms()):
-                    return Delta(TransactionStatus.EXPIRED, reason="its lifetime passed without a commit")
-                return None
-
-            image = await self._logs.update(image, decide)
-            if image.status is TransactionStatus.EXPIRED:
-                self._end_later(transaction_id)
+            image = await self._expire(
+                image, "its lifetime passed without a commit", lambda newest: newest.expired_by(self._clock.now_ms())
+            )
         return image
 
     def known_open(self, transaction_id: str) -> TransactionImage | None:
@@ -217,6 +229,31 @@ class TransactionCoordinator:
         # The verdict stands in the tree; the log's last state only repeats it, so nobody waits for it.
         return image.after(delta, image.sequence, image.attempt_id, self._clock.now_ms())
 
+    async def give_up(self, image: TransactionImage) -> TransactionImage:
+        """End an open transaction whose base version is not kept any more."""
+        return await self._expire(image, f"its base version {image.base_version} was given up")
+
+    async def _expire(
+        self, image: TransactionImage, reason: str, still: Callable[[TransactionImage], bool] = lambda newest: True
+    ) -> TransactionImage:
+        """End a transaction, if it is open and `still` holds."""
+
+        async def decide(newest: TransactionImage) -> Delta | None:
+            if newest.status is TransactionStatus.OPEN and still(newest):
+                return Delta(TransactionStatus.EXPIRED, reason=reason)
+            return None
+
+        image = await self._logs.update(image, decide)
+        if image.status is TransactionStatus.EXPIRED:
+            self._end_later(image.transaction_id)
+        return image
+
+    async def put_away(self, transaction_id: str) -> None:
+        """Take a transaction out of the folder of open ones, if its log is known to have ended; a verdict in the tree is not enough."""
+        known = self._logs.known(transaction_id)
+        if known is not None and known.status.final:
+            await self._logs.remove_open_file(transaction_id)
+
     def _end_later(self, transaction_id: str, image: TransactionImage | None = None, delta: Delta | None = None) -> None:
         task = asyncio.create_task(self._end(transaction_id, image, delta))
         self._endings.add(task)
@@ -231,16 +268,9 @@ class TransactionCoordinator:
                     return None if newest.status.final else delta
 
                 await self._logs.update(image, decide)
-            await self._logs.remove_open_file(transaction_id)
+            await self.put_away(transaction_id)
         except (TreelineError, OSError):
             return
-
-
-async def _rebased(image: TransactionImage, version: int) -> Delta | None:
-    """A new base, unless somebody was quicker to do something on the old one (or to end the transaction)."""
-    if image.sequence > 0:
-        return None
-    return Delta(base_version=version, set_properties=image.properties)
 
 
 def ended(image: TransactionImage) -> TransactionEndedError:

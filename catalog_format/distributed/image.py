@@ -44,8 +44,6 @@ class Delta:
     removed_properties: tuple[str, ...] = ()
     reason: str = ""
     committed_version: int | None = None
-    base_version: int | None = None
-    """A new base; only before anything was read or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ class TransactionImage:
     def state_after(self, delta: Delta, attempt_id: str, now_ms: int) -> pb.TransactionState:
         """The next state of the log: a delta, or everything (a checkpoint; and the end, but for its changes)."""
         sequence = self.sequence + 1
-        whole = delta.status.final or sequence % CHECKPOINT_EVERY == 0 or delta.base_version is not None
+        whole = delta.status.final or sequence % CHECKPOINT_EVERY == 0
         after = self.after(delta, sequence, attempt_id, now_ms)
         changes = () if delta.status.final else after.changes if whole else delta.changes
         reads = NO_READS if delta.status.final else after.reads if whole else delta.reads
@@ -120,7 +118,6 @@ class TransactionImage:
             sequence=sequence,
             attempt_id=attempt_id,
             status=delta.status,
-            base_version=self.base_version if delta.base_version is None else delta.base_version,
             written_at_ms=now_ms,
             expires_at_ms=max(self.expires_at_ms, now_ms + self.ttl_ms),
             changes=self.changes + delta.changes,

@@ -106,18 +106,31 @@ class TransactionLogs:
         if not is_transaction_id(transaction_id):
             raise NoSuchTransactionError(f"Transaction does not exist: {transaction_id!r} cannot be an id")
         last = await self._last_sequence(transaction_id)
-        if last == 0:
-            first = await self._read(transaction_id, 0)
-            if first is None:
-                raise NoSuchTransactionError(f"Transaction does not exist: {transaction_id}")
-            return fold(None, first)
-        newest = await self._needed(transaction_id, last)
-        if newest.checkpoint:
-            return fold(None, newest)
+        while (image := await self._folded(transaction_id, last)) is None:
+            # State 0 is gone. The transaction may have ended since the look, and its open file with it.
+            before, last = last, await self._last_sequence(transaction_id)
+            if last == before:
+                if last == 0:
+                    raise NoSuchTransactionError(f"Transaction does not exist: {transaction_id}")
+                raise _missing(transaction_id, 0)
+        return image
+
+    async def _folded(self, transaction_id: str, last: int) -> TransactionImage | None:
+        """The image as of state `last`; None if state 0 is needed for it and not there. Raises `CorruptFileError`."""
         image: TransactionImage | None = None
+        newest = await self._read(transaction_id, last)
+        if newest is not None and newest.checkpoint:
+            return fold(None, newest)
         for sequence in range(last - last % CHECKPOINT_EVERY, last):
-            image = fold(image, await self._needed(transaction_id, sequence))
-        return fold(image, newest)
+            state = await self._read(transaction_id, sequence)
+            if state is None and sequence == 0:
+                return None
+            if state is None:
+                raise _missing(transaction_id, sequence)
+            image = fold(image, state)
+        if newest is None and last > 0:
+            raise _missing(transaction_id, last)
+        return None if newest is None else fold(image, newest)
 
     async def _last_sequence(self, transaction_id: str) -> int:
         """The newest state, by galloping from the first and bisecting: states have no gaps."""
@@ -133,13 +146,6 @@ class TransactionLogs:
             else:
                 absent = middle
         return present
-
-    async def _needed(self, transaction_id: str, sequence: int) -> pb.TransactionState:
-        state = await self._read(transaction_id, sequence)
-        if state is None:
-            path = paths.transaction_state_path(transaction_id, sequence)
-            raise CorruptFileError(f"State {sequence} of transaction {transaction_id} ({path}) is missing although later ones exist")
-        return state
 
     async def _read(self, transaction_id: str, sequence: int) -> pb.TransactionState | None:
         path = paths.transaction_state_path(transaction_id, sequence)
@@ -167,3 +173,8 @@ class TransactionLogs:
             lambda state: state.attempt_id,
         )
         return occupant is None
+
+
+def _missing(transaction_id: str, sequence: int) -> CorruptFileError:
+    path = paths.transaction_state_path(transaction_id, sequence)
+    return CorruptFileError(f"State {sequence} of transaction {transaction_id} ({path}) is missing although later ones exist")

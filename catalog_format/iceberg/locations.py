@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 from catalog_format.errors import InvalidArgumentError
@@ -11,7 +12,6 @@ from catalog_format.storage.opening import split_location
 
 _RELATIVE = "./"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]")
-_SLASHES = re.compile(r"/{2,}")
 
 # The catalog's own folders, below its root; `data` alone is for engines.
 _OWN_FOLDERS = frozenset({"vn", "node", "def", "dtxn", "dtxn-open", "branch"})
@@ -22,7 +22,7 @@ class Locations:
 
     def __init__(self, root_url: str) -> None:
         self._root = normalised(root_url).rstrip("/") + "/"
-        self._place = _place(root_url) + "/"
+        self._place = place_of(root_url) + "/"
 
     def to_relative(self, location: str) -> str:
         """`./…` for what lies below the root; other locations as they are."""
@@ -52,7 +52,7 @@ class Locations:
             check_path(path.rstrip("/"))
         except ValueError as error:
             raise InvalidArgumentError(f"Location {location!r} cannot hold files: {error}") from None
-        own = _place(location)
+        own = place_of(location)
         below = own.removeprefix(self._place).split("/")[0] if own.startswith(self._place) else "" if own + "/" == self._place else None
         if below is not None and below in _OWN_FOLDERS | {""}:
             raise InvalidArgumentError(f"Location {location!r} is where the catalog keeps its own files; choose one below {self._root}data")
@@ -68,10 +68,14 @@ class Locations:
         return f"{base.rstrip('/')}/{_as_folder(name)}-{uuid}"
 
 
-def _place(location: str) -> str:
-    """The one spelling of where a location is, for comparing only."""
+def place_of(location: str) -> str:
+    """The one spelling of where a location is, for comparing only. Raises `InvalidArgumentError` for an unknown scheme.
+
+    What may be one place on some stores (two slashes for one, a way through "..") is one here.
+    """
     scheme, authority, path = split_location(location)
-    return f"{scheme}://{authority}/{_SLASHES.sub('/', path).strip('/')}"
+    plain = posixpath.normpath("/" + path.lstrip("/"))
+    return f"{scheme}://{authority}{plain if plain != '/' else ''}"
 
 
 def _as_folder(name: str) -> str:

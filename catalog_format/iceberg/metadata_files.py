@@ -20,6 +20,7 @@ BYTES_CACHE = 16 * 1024 * 1024
 PARSED_CACHE = 8 * 1024 * 1024
 """In bytes of the files; their parsed forms take three to five times as much."""
 _SEQUENCE = re.compile(r"(\d+)-")
+_OWN_NAME = re.compile(r"\d{5,}-[0-9a-f]{32}(?:-dtxn_(?P<transaction>[A-Za-z0-9_.-]+?))?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
 class MetadataFiles:
@@ -52,7 +53,7 @@ class MetadataFiles:
         cached = self.cached(location)
         if cached is not None:
             return cached
-        storage, path = self._place(location)
+        storage, path = self.place(location)
         try:
             data = metadata_json(await storage.get(path), location)
         except FileNotFoundError:
@@ -74,7 +75,7 @@ class MetadataFiles:
         return metadata
 
     async def exists(self, location: str) -> bool:
-        storage, path = self._place(location)
+        storage, path = self.place(location)
         try:
             return await storage.exists(path)
         except OSError as error:
@@ -90,7 +91,7 @@ class MetadataFiles:
         extension = metadata_file_extension(metadata.get("properties", {}), default_codec)
         location = f"{folder.rstrip('/')}/{sequence:05d}-{upload.attempt_id}{owner}{extension}"
         data = encode_metadata(metadata, location)
-        storage, path = self._place(self._locations.check(location))
+        storage, path = self.place(self._locations.check(location))
         if not await storage.put_if_absent(path, data) and await storage.get(path) != data:
             raise AlreadyExistsError(f"File already exists: {location}")
         plain = metadata_json(data, location)
@@ -103,7 +104,8 @@ class MetadataFiles:
         if len(data) <= BYTES_CACHE:
             self._bytes[location] = data
 
-    def _place(self, location: str) -> tuple[Storage, str]:
+    def place(self, location: str) -> tuple[Storage, str]:
+        """(store, path below its root) of a file of a table or view. Raises `InvalidArgumentError` if the location names none."""
         path = self._locations.below_root(location)
         if path is None:
             return self._resolver.resolve(location)
@@ -121,3 +123,14 @@ def missing_file(location: str) -> MissingFileError:
 def _sequence_of(location: str) -> int:
     match = _SEQUENCE.match(location.rsplit("/", 1)[-1])
     return int(match.group(1)) if match else 0
+
+
+def is_own_file(path: str) -> bool:
+    """Whether a file has a name that only `MetadataFiles.write` gives: other writers put a UUID where the attempt id stands."""
+    return _OWN_NAME.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def transaction_of(path: str) -> str | None:
+    """The distributed transaction that a metadata file was written for, as its name says."""
+    match = _OWN_NAME.fullmatch(path.rpartition("/")[2])
+    return match["transaction"] if match else None

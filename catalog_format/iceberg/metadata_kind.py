@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 
@@ -44,8 +45,12 @@ class MetadataKind(ABC):
         """Metadata of an object that an update creates. Raises `missing` if it does not mean to."""
 
     @abstractmethod
-    def _updated(self, state: MetadataState, updates: Sequence[Json], now_ms: int) -> Json:
-        """The metadata after updates; the same object if they change nothing."""
+    def _parsed(self, updates: Sequence[Json]) -> Sequence[Any]:
+        """What updates do, once all of them are well-formed."""
+
+    @abstractmethod
+    def _updated(self, state: MetadataState, updates: Sequence[Any], now_ms: int) -> Json:
+        """The metadata after parsed updates; the same object if they change nothing."""
 
     @abstractmethod
     def _touched(self, updates: Sequence[Json]) -> Aspects: ...
@@ -62,11 +67,13 @@ class MetadataKind(ABC):
         if "metadata" in request:
             return MetadataState(request["metadata"], request["location"], state.location if state else None)
         requirements, updates = request["requirements"], request["updates"]
-        if context.check_requirements and state is not None:
-            self._check(identifier, state.metadata, requirements)
         if state is None:
             return MetadataState(self._created(identifier, requirements, updates, context.now_ms), None)
-        metadata = self._updated(state, updates, context.now_ms)
+        # A malformed request is told as such, whatever has become of the object meanwhile.
+        parsed = self._parsed(updates)
+        if context.check_requirements:
+            self._check(identifier, state.metadata, requirements)
+        metadata = self._updated(state, parsed, context.now_ms)
         return state if metadata is state.metadata else MetadataState(metadata, None, state.location or state.previous)
 
     async def store(self, identifier: Identifier, state: MetadataState, upload: Upload) -> bytes:
@@ -81,6 +88,9 @@ class MetadataKind(ABC):
             return "it was replaced as a whole"
         touched = self._touched([update for request in requests for update in request["updates"]])
         return commute(touched, self._difference(base.metadata, winner.metadata))
+
+    def files(self, definition: bytes) -> Sequence[str]:
+        return (self._location_in(definition),)
 
     def farewell(self, definition: bytes, change: Change, version: int, now_ms: int) -> Mapping[bytes, bytes]:
         return {}

@@ -60,5 +60,8 @@ class NamespaceKind:
         both = sorted(theirs & ours)
         return f"both changed the property {both[0]!r}" if both else None
 
+    def files(self, definition: bytes) -> Sequence[str]:
+        return ()
+
     def farewell(self, definition: bytes, change: Change, version: int, now_ms: int) -> Mapping[bytes, bytes]:
         return {}

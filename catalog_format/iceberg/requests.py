@@ -20,9 +20,14 @@ def update_request(requirements: Sequence[Json], updates: Sequence[Json]) -> byt
     return orjson.dumps({"requirements": list(requirements), "updates": list(updates)})
 
 
-def drop_request(purge: bool) -> bytes:
-    """DROP of a table, with or without the wish to purge."""
-    return orjson.dumps({"purge": purge})
+def drop_request(purge: bool, location: str | None = None) -> bytes:
+    """DROP of a table or view, with or without the wish to purge; with `location`, only while that is its metadata file."""
+    return orjson.dumps({"purge": purge} if location is None else {"purge": purge, "location": location})
+
+
+def unregister_request(location: str) -> bytes:
+    """DROP of a table whose last metadata file is this one, as its definition names it."""
+    return drop_request(False, location)
 
 
 def updates_summary(updates: Sequence[Json]) -> str:

@@ -12,9 +12,11 @@ from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata import (
     Aspects,
     TableMetadataBuilder,
-    check_table_requirement,
+    TableUpdate,
     difference,
     is_create,
+    parse_table_requirements,
+    parse_table_updates,
     table_metadata_from_updates,
     touched_by,
 )
@@ -53,11 +55,12 @@ class TableKind(MetadataKind):
         return TableDefinition(metadata["table-uuid"], location).to_bytes()
 
     def _check(self, identifier: Identifier, metadata: Json | None, requirements: Sequence[Json]) -> None:
+        checks = parse_table_requirements(requirements)
         if metadata is not None and is_create(requirements):
             # Java's clients look for the beginning of this message; the name is for people.
             raise RequirementFailedError(f"Requirement failed: table already exists: {'.'.join(identifier)}")
-        for requirement in requirements:
-            check_table_requirement(requirement, metadata)
+        for check in checks:
+            check(metadata)
 
     def _created(self, identifier: Identifier, requirements: Sequence[Json], updates: Sequence[Json], now_ms: int) -> Json:
         if not is_create(requirements):
@@ -65,8 +68,11 @@ class TableKind(MetadataKind):
         self._check(identifier, None, requirements)
         return table_metadata_from_updates(updates, self._ids, now_ms)
 
-    def _updated(self, state: MetadataState, updates: Sequence[Json], now_ms: int) -> Json:
-        return TableMetadataBuilder(state.metadata).apply_all(updates).build(now_ms, state.location)
+    def _parsed(self, updates: Sequence[Json]) -> Sequence[TableUpdate]:
+        return parse_table_updates(updates)
+
+    def _updated(self, state: MetadataState, updates: Sequence[TableUpdate], now_ms: int) -> Json:
+        return TableMetadataBuilder(state.metadata).carry_out(updates).build(now_ms, state.location)
 
     def _touched(self, updates: Sequence[Json]) -> Aspects:
         return touched_by(updates)
@@ -76,8 +82,12 @@ class TableKind(MetadataKind):
 
     def farewell(self, definition: bytes, change: Change, version: int, now_ms: int) -> Mapping[bytes, bytes]:
         """A wish to purge, kept in the tree until no kept version shows the table."""
-        if not change.request or not orjson.loads(change.request)["purge"]:
-            return {}
+        request = orjson.loads(change.request) if change.request else {}
         table = TableDefinition.from_bytes(definition)
+        expected = request.get("location", table.metadata_location)
+        if expected != table.metadata_location:
+            raise RequirementFailedError(f"Requirement failed: the metadata file is no longer {expected} but {table.metadata_location}")
+        if not request.get("purge"):
+            return {}
         wish = pb.PurgeWish(metadata_location=table.metadata_location, requested_at_ms=now_ms, key=change.key)
         return {purge_key(version, table.table_uuid): wish.SerializeToString(deterministic=True)}

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog_format.errors import AlreadyExistsError, NoSuchViewError
-from catalog_format.iceberg.metadata import Aspects, ViewMetadataBuilder, check_view_requirement, view_difference, view_touched_by
+from catalog_format.iceberg.metadata import (
+    Aspects,
+    ViewMetadataBuilder,
+    ViewUpdate,
+    parse_view_requirements,
+    parse_view_updates,
+    view_difference,
+    view_touched_by,
+)
 from catalog_format.iceberg.metadata_kind import MetadataKind
 from catalog_format.iceberg.metadata_state import Json, MetadataState
 from catalog_format.keys import Identifier, ObjectType
@@ -34,14 +42,17 @@ class ViewKind(MetadataKind):
         return ViewDefinition(metadata["view-uuid"], location).to_bytes()
 
     def _check(self, identifier: Identifier, metadata: Json | None, requirements: Sequence[Json]) -> None:
-        for requirement in requirements:
-            check_view_requirement(requirement, metadata or {})
+        for check in parse_view_requirements(requirements):
+            check(metadata or {})
 
     def _created(self, identifier: Identifier, requirements: Sequence[Json], updates: Sequence[Json], now_ms: int) -> Json:
         raise self.missing(identifier)
 
-    def _updated(self, state: MetadataState, updates: Sequence[Json], now_ms: int) -> Json:
-        return ViewMetadataBuilder(state.metadata).apply_all(updates).build(now_ms)
+    def _parsed(self, updates: Sequence[Json]) -> Sequence[ViewUpdate]:
+        return parse_view_updates(updates)
+
+    def _updated(self, state: MetadataState, updates: Sequence[ViewUpdate], now_ms: int) -> Json:
+        return ViewMetadataBuilder(state.metadata).carry_out(updates).build(now_ms)
 
     def _touched(self, updates: Sequence[Json]) -> Aspects:
         return view_touched_by(updates)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from catalog_format.changes import Committed
 from catalog_format.errors import NoSuchNamespaceError, NotFoundError, TreelineError, UnknownOutcomeError
 from catalog_format.iceberg.metadata_files import missing_file
+from catalog_format.iceberg.requests import create_request
 from catalog_format.keys import Identifier, namespace_key
 from catalog_format.objects import NamespaceDefinition
-from catalog_format.scope import LoadedMetadata
+from catalog_format.scope import Json, LoadedMetadata
 from catalog_format.scopes.operations import Operations
 
 
@@ -42,8 +43,20 @@ class MetadataOperations(Operations):
                 raise missing_file(guess.metadata_location)
             return guess
         finally:
-            if probe is not None and not probe.done():
-                probe.cancel()
+            if probe is not None and not probe.cancel() and not probe.cancelled():
+                # Taken notice of, for the case that something else failed first.
+                probe.exception()
+
+    async def _location_of(self, key: bytes, location_in: Callable[[bytes], str]) -> str | None:
+        """Where the tree says that the metadata file is; None if there is no such object."""
+        async with self._place.reading() as reader:
+            definition = await reader.definition(key)
+        return None if definition is None else self._locations.to_absolute(location_in(definition))
+
+    def _register_request(self, metadata: Json, metadata_location: str) -> bytes:
+        """A file that Treeline wrote goes with the object it was written for: another one gets a copy under a name of its own."""
+        own = self._locations.below_root(metadata_location) is not None
+        return create_request(metadata, None if own else metadata_location)
 
     async def _guess(self, identifier: Identifier, key: bytes, location_in: Callable[[bytes], str]) -> LoadedMetadata | None:
         """What a load will probably come to; None if that cannot be said without asking, or asking costs nothing."""

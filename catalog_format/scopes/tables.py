@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog_format.changes import Change, Verb
-from catalog_format.errors import AlreadyExistsError, CorruptFileError, InvalidArgumentError, NoSuchTableError
-from catalog_format.iceberg.metadata import TableMetadataBuilder, new_table_metadata
-from catalog_format.iceberg.requests import create_request, drop_request, update_request, updates_summary
+from catalog_format.errors import (
+    AlreadyExistsError,
+    ContendedError,
+    CorruptFileError,
+    InvalidArgumentError,
+    NoSuchTableError,
+    RequirementFailedError,
+)
+from catalog_format.iceberg.metadata import check_table_metadata, new_table_metadata
+from catalog_format.iceberg.requests import create_request, drop_request, unregister_request, update_request, updates_summary
 from catalog_format.keys import Identifier, ObjectType, table_key
 from catalog_format.objects import TableDefinition
 from catalog_format.scope import NO_CONTEXT, Json, Listing, LoadedMetadata, NewTable, Page, RequestContext, TableCommit
 from catalog_format.scopes.metadata_objects import MetadataOperations
+
+UNREGISTER_ATTEMPTS = 10
 
 
 def _location_in(definition: bytes) -> str:
@@ -35,6 +44,9 @@ class TableOperations(MetadataOperations):
         async with self._place.reading() as reader:
             return await reader.exists(table_key(table))
 
+    async def table_location(self, table: Identifier) -> str | None:
+        return await self._location_of(table_key(table), _location_in)
+
     async def create_table(self, table: Identifier, new: NewTable, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
         change = Change(Verb.CREATE, table_key(table), create_request(await self._new_metadata(table, new)))
         return await self._written(table, change.key, await self._place.write([change], context), _location_in)
@@ -49,19 +61,19 @@ class TableOperations(MetadataOperations):
     ) -> LoadedMetadata:
         try:
             metadata = await self._files.parse(metadata_location)
-            # Reading it as the base of a build is the check that it is a table's.
-            TableMetadataBuilder(metadata)
         except CorruptFileError as error:
             raise InvalidArgumentError(error.message) from error
-        if not isinstance(metadata.get("table-uuid"), str):
-            raise InvalidArgumentError(f"{metadata_location} names no table UUID")
-        # A file that Treeline wrote goes with the table it was written for: another table gets a copy under a name of its own.
-        own = self._locations.below_root(metadata_location) is not None
+        check_table_metadata(metadata)
+        if metadata.get("table-uuid") is None:
+            # The oldest writers gave none (format version 1): the table gets one, and so a metadata file of its own.
+            request = create_request({**metadata, "table-uuid": self._ids.uuid()})
+        else:
+            request = self._register_request(metadata, metadata_location)
         replaced = overwrite and await self.table_exists(table)
         change = Change(
             Verb.UPDATE if replaced else Verb.CREATE,
             table_key(table),
-            create_request(metadata, None if own else metadata_location),
+            request,
             summary=f"register {metadata_location}",
         )
         return await self._written(table, change.key, await self._place.write([change], context), _location_in)
@@ -80,6 +92,25 @@ class TableOperations(MetadataOperations):
     async def drop_table(self, table: Identifier, purge: bool = False, context: RequestContext = NO_CONTEXT) -> None:
         summary = "with purge" if purge else ""
         await self._place.write([Change(Verb.DROP, table_key(table), drop_request(purge), summary=summary)], context)
+
+    async def unregister_table(self, table: Identifier, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
+        key = table_key(table)
+        for _ in range(UNREGISTER_ATTEMPTS):
+            async with self._place.reading() as reader:
+                definition = await reader.definition(key)
+            if definition is not None:
+                # Read before the table is let go: what is answered must be had by then.
+                await self._files.read(self._locations.to_absolute(_location_in(definition)))
+            # Of a table that is gone a repeated request is answered what the first was; any other is refused.
+            request = unregister_request("" if definition is None else _location_in(definition))
+            try:
+                done = await self._place.write([Change(Verb.DROP, key, request, summary="unregister")], context, definition or b"")
+            except RequirementFailedError:
+                # Somebody committed meanwhile, which has to be in the answer.
+                continue
+            location = self._locations.to_absolute(_location_in(done.note))
+            return LoadedMetadata(table, location, await self._files.read(location), done.note)
+        raise ContendedError(f"Table {'.'.join(table)} changed {UNREGISTER_ATTEMPTS} times while it was unregistered; try again")
 
     async def rename_table(self, source: Identifier, target: Identifier, context: RequestContext = NO_CONTEXT) -> None:
         await self._place.write([Change(Verb.MOVE, table_key(source), target=table_key(target))], context)

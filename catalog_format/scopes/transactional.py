@@ -10,7 +10,7 @@ from catalog_format.clock import Clock
 from catalog_format.distributed.coordinator import TransactionCoordinator, ended
 from catalog_format.distributed.image import TransactionImage
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import NoSuchNamespaceError, TreelineError
+from catalog_format.errors import NoSuchNamespaceError, NoSuchVersionError, TreelineError
 from catalog_format.idempotency import answer_entry, earlier_answer
 from catalog_format.ids import Ids
 from catalog_format.kinds import Kinds, Upload
@@ -150,7 +150,12 @@ class TransactionPlace:
 
     async def _reader(self, image: TransactionImage) -> Reader:
         kind = TrackingReader if image.isolation is IsolationLevel.SERIALIZABLE else Reader
-        return kind(await self._versions.read(image.base_version), self._nodes, self._storage, image.overlay())
+        try:
+            base = await self._versions.read(image.base_version)
+        except NoSuchVersionError:
+            # Only a transaction that nobody could find among the open ones loses its base.
+            raise ended(await self._coordinator.give_up(image)) from None
+        return kind(base, self._nodes, self._storage, image.overlay())
 
     async def _record_reads(self, image: TransactionImage, reader: Reader) -> None:
         if isinstance(reader, TrackingReader):

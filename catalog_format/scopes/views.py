@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog_format.changes import Change, Verb
-from catalog_format.errors import NoSuchViewError
-from catalog_format.iceberg.metadata import new_view_metadata
+from catalog_format.errors import CorruptFileError, InvalidArgumentError, NoSuchViewError
+from catalog_format.iceberg.metadata import check_view, new_view_metadata
 from catalog_format.iceberg.requests import create_request, drop_request, update_request, updates_summary
 from catalog_format.keys import Identifier, ObjectType, view_key
 from catalog_format.objects import ViewDefinition
@@ -35,10 +35,23 @@ class ViewOperations(MetadataOperations):
         async with self._place.reading() as reader:
             return await reader.exists(view_key(view))
 
+    async def view_location(self, view: Identifier) -> str | None:
+        return await self._location_of(view_key(view), _location_in)
+
     async def create_view(self, view: Identifier, new: NewView, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
         location = await self._place_for(view, new.location)
         metadata = new_view_metadata(new.schema, new.view_version, location, new.properties or {}, self._ids)
         change = Change(Verb.CREATE, view_key(view), create_request(metadata))
+        return await self._written(view, change.key, await self._place.write([change], context), _location_in)
+
+    async def register_view(self, view: Identifier, metadata_location: str, context: RequestContext = NO_CONTEXT) -> LoadedMetadata:
+        try:
+            metadata = await self._files.parse(metadata_location)
+        except CorruptFileError as error:
+            raise InvalidArgumentError(error.message) from error
+        check_view(metadata)
+        request = self._register_request(metadata, metadata_location)
+        change = Change(Verb.CREATE, view_key(view), request, summary=f"register {metadata_location}")
         return await self._written(view, change.key, await self._place.write([change], context), _location_in)
 
     async def replace_view(

@@ -19,6 +19,9 @@ COMMANDS = {
     "tree": "irc_server.cli.tree:tree",
     "dtxn": "irc_server.cli.dtxn:dtxn",
     "check": "irc_server.cli.check:check",
+    "expire": "irc_server.cli.expire:expire",
+    "collect": "irc_server.cli.collect:collect",
+    "purge": "irc_server.cli.purge:purge",
 }
 
 

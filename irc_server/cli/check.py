@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from catalog_format.maintenance.check import check as run_check
 from irc_server.cli.opening import on_a_catalog, opened
 from irc_server.cli.printing import plural, print_json, printable
+from irc_server.cli.progress import progress_bar
 
 _UNREACHABLE_SHOWN = 20
 
@@ -25,7 +24,10 @@ class CheckFacts:
     url: str
     clean: bool
     latest_version: int
+    oldest_version: int
+    """Versions below were given up."""
     versions: int
+    """So many were read: those that are kept, and those that only unfinished transactions hold."""
     nodes: int
     transactions: int
     problems: list[str]
@@ -36,7 +38,7 @@ class CheckFacts:
 @click.command()
 @on_a_catalog
 def check(url: str, config_file: Path | None, as_json: bool) -> None:
-    """Read every kept version of the catalog at URL and say what is wrong. Changes nothing; exits with 1 if there are problems."""
+    """Read every version of the catalog at URL that is kept and say what is wrong. Changes nothing; exits with 1 if there are problems."""
     facts = asyncio.run(_checked(url, config_file))
     if as_json:
         print_json(facts)
@@ -48,21 +50,19 @@ def check(url: str, config_file: Path | None, as_json: bool) -> None:
 
 async def _checked(url: str, config_file: Path | None) -> CheckFacts:
     async with opened(url, config_file) as catalog:
-        console = Console(stderr=True)
-        columns = (TextColumn("checking versions"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("", total=None)
+        with progress_bar() as progress:
             report = await run_check(
                 catalog.storage,
                 catalog.versions,
                 catalog.nodes,
                 catalog.logs,
-                lambda done, total: progress.update(task, completed=done, total=total),
+                lambda done, total: progress("checking versions", done, total),
             )
         return CheckFacts(
             catalog.url,
             report.clean,
             report.latest_version,
+            report.oldest_version,
             report.versions,
             report.nodes,
             report.transactions,

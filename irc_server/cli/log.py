@@ -19,6 +19,7 @@ _TURN = 64
 _VERSION_COLUMNS = 7
 _TIME_COLUMNS = 20
 _AGENT_COLUMNS = 24
+_GIVEN_UP = "(given up) "
 
 
 @click.command()
@@ -27,7 +28,7 @@ _AGENT_COLUMNS = 24
 def log(url: str, config_file: Path | None, as_json: bool, limit: int) -> None:
     """Print the versions of the catalog at URL, newest first: when, who, and what they did.
 
-    With --json, one object a line.
+    Of versions that were given up only the log is left, and it says so. With --json, one object a line.
     """
     asyncio.run(_log(url, config_file, as_json, limit))
 
@@ -48,7 +49,7 @@ async def _log(url: str, config_file: Path | None, as_json: bool, limit: int) ->
         if waiting:
             _print(waiting, begins=count < _TURN)
         latest = catalog.versions.known
-        older = latest.version - latest.header.oldest + 1 - count
+        older = latest.version + 1 - count
         if older and not as_json:
             show(cell(f"{plural(older, 'older version')}; --limit 0 shows all", "dim"))
 
@@ -69,18 +70,19 @@ def _print(versions: Sequence[VersionFacts], *, begins: bool) -> None:
 def _rows(facts: VersionFacts) -> Sequence[Sequence[str]]:
     """A line for each action; version, time and agent stand on the first line that they are true of."""
     version, when = str(facts.version), f"{facts.created_at[:19]}Z"
+    mark = _GIVEN_UP if facts.given_up else ""
     if not facts.transactions:
-        return [(version, when, "", "the catalog was created")]
+        return [(version, when, "", f"{mark}the catalog was created")]
     rows = []
     for record in facts.transactions:
         agent = record.agent
         for words in _words(record):
-            rows.append((version, when, agent, words))
-            version = when = agent = ""
+            rows.append((version, when, agent, mark + words))
+            version = when = agent = mark = ""
     return rows
 
 
 def _words(record: RecordFacts) -> Sequence[str]:
     if record.refusal is not None:
         return [f"transaction {record.id} was refused: {record.refusal}"]
-    return [action.words for action in record.actions if action.is_users] or ["nothing: it only read"]
+    return [action.words for action in record.actions if action.is_told] or ["nothing: it only read"]

@@ -1,46 +1,53 @@
-"""Configuration for clients, and the health of the server."""
+"""What the server says of itself: configuration for clients, its document, its health."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from catalog_format.errors import TreelineError
-from irc_server.call import Services
+from irc_server.call import Call
 from irc_server.error_map import NotReadyError
 from irc_server.roots import Root
 from irc_server.warehouses import find_warehouse
 from irc_server.wire.answers import json_response
+from irc_server.wire.parameters import WAREHOUSE
+from irc_server.wire.results import CatalogConfig, Health, Readiness
 
 READY_WITHIN_S = 5.0
 
 
-async def config(request: Request, services: Services, endpoints: Sequence[str]) -> Response:
+async def config(call: Call) -> Response:
     """What a client needs: the prefix of its warehouse, how to reach the files, what is served."""
-    warehouse = await find_warehouse(services.roots, request.query_params.get("warehouse"))
-    return json_response(
-        {
-            "defaults": warehouse.root.client_config,
-            "overrides": {"prefix": warehouse.prefix},
-            "endpoints": endpoints,
-            "idempotency-key-lifetime": f"PT{services.settings.idempotency_lifetime_minutes}M",
-        }
-    )
+    services = call.services
+    warehouse = await find_warehouse(services.roots, call.query(WAREHOUSE))
+    result: CatalogConfig = {
+        "defaults": dict(warehouse.root.client_config),
+        "overrides": {"prefix": warehouse.prefix},
+        "endpoints": list(services.endpoints),
+        "idempotency-key-lifetime": f"PT{services.settings.idempotency_lifetime_minutes}M",
+    }
+    return json_response(result)
 
 
-async def healthz(request: Request, services: Services) -> Response:
+async def document(call: Call) -> Response:
+    """The operations, as OpenAPI describes them."""
+    return Response(call.services.document(), media_type="application/json")
+
+
+async def healthz(call: Call) -> Response:
     """The process lives."""
-    return json_response({"status": "ok"})
+    result: Health = {"status": "ok"}
+    return json_response(result)
 
 
-async def readyz(request: Request, services: Services) -> Response:
+async def readyz(call: Call) -> Response:
     """Each root's latest version (null: no catalog there yet). Raises `NotReadyError`."""
-    roots = list(services.roots)
+    roots = list(call.services.roots)
     versions = await asyncio.gather(*(_latest_version(root) for root in roots))
-    return json_response({"status": "ready", "versions": {root.name: version for root, version in zip(roots, versions, strict=True)}})
+    result: Readiness = {"status": "ready", "versions": {root.name: version for root, version in zip(roots, versions, strict=True)}}
+    return json_response(result)
 
 
 async def _latest_version(root: Root) -> int | None:

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from starlette.responses import Response
 
-from catalog_format.errors import InvalidArgumentError
 from catalog_format.keys import Identifier
 from catalog_format.names import SYSTEM, Place, ResolvedName, resolve
 from catalog_format.scope import Listing, Page, PropertiesUpdate
@@ -18,7 +17,9 @@ from irc_server.endpoints.transactions import Transaction
 from irc_server.error_map import UnprocessableError
 from irc_server.warehouses import View
 from irc_server.wire.answers import json_response, namespaces_body, no_content
-from irc_server.wire.json_body import string_list, string_map
+from irc_server.wire.parameters import PARENT
+from irc_server.wire.requests import CreateNamespaceRequest, UpdateNamespacePropertiesRequest
+from irc_server.wire.results import NamespaceResult, UpdateNamespacePropertiesResult
 
 LIST_SYSTEM = "list-system-namespace"
 # The page that holds nothing but the system namespace, when the others were full.
@@ -108,23 +109,19 @@ _BY_PLACE: dict[Place, type[Ordinary] | type[System] | type[Transactions] | type
 
 
 async def list_namespaces(call: Call) -> Response:
-    parent = namespace_of(call.query("parent") or "")
+    parent = namespace_of(call.query(PARENT) or "")
     listing = await _named(call, parent).children(call.page())
     return json_response(namespaces_body(listing.items, listing.next_token))
 
 
-async def create_namespace(call: Call) -> Response:
-    body = await call.body()
-    namespace = tuple(string_list(body, "namespace"))
-    if not namespace:
-        raise InvalidArgumentError("namespace must have at least one level")
-    properties = await _named(call, namespace).create(string_map(body, "properties"))
-    return json_response({"namespace": list(namespace), "properties": properties})
+async def create_namespace(call: Call, body: CreateNamespaceRequest) -> Response:
+    namespace = tuple(body["namespace"])
+    return _shown(namespace, await _named(call, namespace).create(body.get("properties") or {}))
 
 
 async def load_namespace(call: Call) -> Response:
     namespace = call.namespace()
-    return json_response({"namespace": list(namespace), "properties": await _named(call, namespace).load()})
+    return _shown(namespace, await _named(call, namespace).load())
 
 
 async def namespace_exists(call: Call) -> Response:
@@ -137,12 +134,17 @@ async def drop_namespace(call: Call) -> Response:
     return no_content()
 
 
-async def update_properties(call: Call) -> Response:
+async def update_properties(call: Call, body: UpdateNamespacePropertiesRequest) -> Response:
     namespace = call.namespace()
-    body = await call.body()
-    removals, updates = string_list(body, "removals"), string_map(body, "updates")
+    removals, updates = body.get("removals") or [], body.get("updates") or {}
     both = sorted(set(removals) & updates.keys())
     if both:
         raise UnprocessableError(f"Cannot set and remove the same property: {both[0]}")
     done = await _named(call, namespace).update(removals, updates)
-    return json_response({"updated": done.updated, "removed": done.removed, "missing": done.missing})
+    result: UpdateNamespacePropertiesResult = {"updated": done.updated, "removed": done.removed, "missing": done.missing}
+    return json_response(result)
+
+
+def _shown(namespace: Identifier, properties: Mapping[str, str]) -> Response:
+    result: NamespaceResult = {"namespace": list(namespace), "properties": dict(properties)}
+    return json_response(result)

@@ -10,9 +10,11 @@ from starlette.responses import Response
 from catalog_format.names import Place, resolve
 from catalog_format.scope import LoadedMetadata, NewView
 from irc_server.call import Call, Target, no_view
-from irc_server.endpoints.tables import loaded, place_of_listing, rename_targets
-from irc_server.wire.answers import ALL, identifiers_body, json_response, no_content
-from irc_server.wire.json_body import Json, object_list, optional, required, string_list, string_map
+from irc_server.endpoints.tables import exists, loaded, place_of_listing, rename_targets
+from irc_server.wire.answers import Form, etag_of, identifiers_body, json_response, no_content
+from irc_server.wire.described import Json
+from irc_server.wire.parameters import IF_NONE_MATCH
+from irc_server.wire.requests import CommitViewRequest, CreateViewRequest, RegisterViewRequest, RenameRequest
 
 
 async def list_views(call: Call) -> Response:
@@ -25,33 +27,37 @@ async def list_views(call: Call) -> Response:
 
 async def load_view(call: Call) -> Response:
     target = await call.object_target(call.object_name("view"), no_view, write=False)
-    return await _shown(call, target, await target.scope.load_view(target.rest), if_none_match=call.header(b"if-none-match"))
+    return await _shown(call, target, await target.scope.load_view(target.rest), if_none_match=call.header(IF_NONE_MATCH))
 
 
 async def view_exists(call: Call) -> Response:
     name = call.object_name("view")
     target = await call.object_target(name, no_view, write=False)
-    if not await target.scope.view_exists(target.rest):
+    location = await target.scope.view_location(target.rest)
+    if location is None:
         raise no_view(name)
-    return no_content()
+    return exists(call, etag_of(location, _form(target)))
 
 
-async def create_view(call: Call) -> Response:
-    body = await call.body()
-    target = await call.new_object_target((*call.namespace(), required(body, "name", str)))
+async def create_view(call: Call, body: CreateViewRequest) -> Response:
+    target = await call.new_object_target((*call.namespace(), body["name"]))
     new = NewView(
-        schema=required(body, "schema", dict),
-        view_version=_plain(required(body, "view-version", dict)),
-        location=optional(body, "location", str),
-        properties=string_map(body, "properties"),
+        schema=body["schema"],
+        view_version=_plain(body["view-version"]),
+        location=body.get("location"),
+        properties=body.get("properties") or {},
     )
     return await _shown(call, target, await target.scope.create_view(target.rest, new, call.context()))
 
 
-async def replace_view(call: Call) -> Response:
-    body = await call.body()
-    requirements = object_list(body, "requirements") if body.get("requirements") is not None else []
-    updates = [_plain_update(update) for update in object_list(body, "updates")]
+async def register_view(call: Call, body: RegisterViewRequest) -> Response:
+    target = await call.new_object_target((*call.namespace(), body["name"]))
+    return await _shown(call, target, await target.scope.register_view(target.rest, body["metadata-location"], call.context()))
+
+
+async def replace_view(call: Call, body: CommitViewRequest) -> Response:
+    requirements = body.get("requirements") or []
+    updates = [_plain_update(update) for update in body["updates"]]
     target = await call.object_target(call.object_name("view"), no_view, write=True)
     return await _shown(call, target, await target.scope.replace_view(target.rest, requirements, updates, call.context()))
 
@@ -62,8 +68,8 @@ async def drop_view(call: Call) -> Response:
     return no_content()
 
 
-async def rename_view(call: Call) -> Response:
-    source, destination = await rename_targets(call, no_view)
+async def rename_view(call: Call, body: RenameRequest) -> Response:
+    source, destination = await rename_targets(call, body, no_view)
     await source.scope.rename_view(source.rest, destination.rest, call.context())
     return no_content()
 
@@ -71,21 +77,28 @@ async def rename_view(call: Call) -> Response:
 async def _shown(call: Call, target: Target, answer: LoadedMetadata, *, if_none_match: str | None = None) -> Response:
     """A view as it is answered. Read below a transaction's name, its SQL's plain names mean the transaction's tables too."""
     if not target.prefix:
-        return await loaded(call, answer, if_none_match=if_none_match)
+        return await loaded(call, answer, form=_form(target), if_none_match=if_none_match)
     metadata: Json = orjson.loads(answer.metadata)
     for version in metadata["versions"]:
         version["default-namespace"] = [*target.prefix, *version["default-namespace"]]
     within = replace(answer, metadata=orjson.dumps(metadata))
-    return await loaded(call, within, snapshots=f"{ALL} {'.'.join(target.prefix)}", if_none_match=if_none_match)
+    return await loaded(call, within, form=_form(target), if_none_match=if_none_match)
+
+
+def _form(target: Target) -> Form:
+    return Form(seen_from=target.prefix)
 
 
 def _plain(version: Json) -> Json:
     """A view version whose default namespace does not name the transaction that it is made in: the view outlives it."""
-    resolved = resolve(tuple(string_list(version, "default-namespace", "view-version")))
+    levels = version.get("default-namespace")
+    if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+        # The catalog refuses it.
+        return version
+    resolved = resolve(tuple(levels))
     return {**version, "default-namespace": list(resolved.rest)} if resolved.place is Place.TRANSACTION else version
 
 
 def _plain_update(update: Json) -> Json:
-    if update.get("action") != "add-view-version":
-        return update
-    return {**update, "view-version": _plain(required(update, "view-version", dict))}
+    version = update.get("view-version")
+    return {**update, "view-version": _plain(version)} if isinstance(version, dict) else update

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from enum import StrEnum
 
 import orjson
 from cachetools import LRUCache
@@ -14,9 +14,29 @@ from starlette.responses import Response
 from catalog_format.keys import Identifier
 from catalog_format.scope import LoadedMetadata, Scope
 from irc_server.wire.compression import COMPRESS_FROM_BYTES, packed
+from irc_server.wire.results import ListNamespacesResult, ListTablesResult
 
 ALL, REFS = "all", "refs"
 _JSON = "application/json"
+
+
+class Protection(StrEnum):
+    """Which tables are answered with `gc.enabled=false`, so that engines delete no files."""
+
+    NONE = "none"
+    UNLESS_TOLD = "unless-told"
+    """All but those that say `gc.enabled=true` themselves."""
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the metadata of an object is answered; every form has an ETag of its own."""
+
+    snapshots: str = ALL
+    protection: Protection = Protection.NONE
+    seen_from: Identifier = ()
+    """Of views: what stands before names, in a transaction."""
 
 
 def json_response(body: object, status: int = 200) -> Response:
@@ -29,13 +49,12 @@ def no_content() -> Response:
     return Response(status_code=204)
 
 
-def namespaces_body(items: Sequence[Identifier], next_token: str | None) -> dict[str, Any]:
-    """ListNamespacesResponse."""
+def namespaces_body(items: Sequence[Identifier], next_token: str | None) -> ListNamespacesResult:
     return {"namespaces": [list(item) for item in items], "next-page-token": next_token}
 
 
-def identifiers_body(items: Sequence[Identifier], next_token: str | None) -> dict[str, Any]:
-    """ListTablesResponse, which views use too."""
+def identifiers_body(items: Sequence[Identifier], next_token: str | None) -> ListTablesResult:
+    """Tables, or views."""
     return {"identifiers": [{"namespace": list(item[:-1]), "name": item[-1]} for item in items], "next-page-token": next_token}
 
 
@@ -56,7 +75,7 @@ class AnsweredLoad:
 
     scope: Scope
     name: Identifier
-    snapshots: str
+    form: Form
     loaded: LoadedMetadata
     response: Response
 
@@ -77,35 +96,26 @@ class AnsweredLoads:
             self._loads[asked] = replace(load, loaded=replace(load.loaded, metadata=b""))
 
 
-async def metadata_response(loaded: LoadedMetadata, config: bytes, snapshots: str, gzip: bool) -> Response:
+async def metadata_response(location: str, metadata: bytes, config: bytes, form: Form, gzip: bool) -> Response:
     """The object with its ETag. `config` is a JSON object, `gzip` whether to compress.
 
-    The body is spliced around the metadata file's own bytes, which are never parsed (but for `refs`).
+    The body is spliced around the metadata's own bytes, which are not parsed.
     """
-    metadata = _with_referenced_snapshots(loaded.metadata) if snapshots == REFS else loaded.metadata
-    body = b'{"metadata-location":%b,"metadata":%b,"config":%b}' % (orjson.dumps(loaded.metadata_location), metadata, config)
-    headers = {"etag": etag_of(loaded.metadata_location, snapshots)}
+    body = b'{"metadata-location":%b,"metadata":%b,"config":%b}' % (orjson.dumps(location), metadata, config)
+    headers = {"etag": etag_of(location, form)}
     if gzip and len(body) >= COMPRESS_FROM_BYTES:
         body = await packed(body)
         headers |= {"content-encoding": "gzip", "vary": "accept-encoding"}
     return Response(body, 200, headers, _JSON)
 
 
-def etag_of(metadata_location: str, snapshots: str) -> str:
-    """A weak ETag, since compression changes the bytes; another for each choice of snapshots."""
-    return f'W/"{hashlib.sha256(f"{snapshots} {metadata_location}".encode()).hexdigest()[:32]}"'
+def etag_of(metadata_location: str, form: Form) -> str:
+    """A weak ETag, since compression changes the bytes; another for each form."""
+    told = f"{form.snapshots} {form.protection} {'.'.join(form.seen_from)} {metadata_location}"
+    return f'W/"{hashlib.sha256(told.encode()).hexdigest()[:32]}"'
 
 
 def _names(if_none_match: str, etag: str) -> bool:
     """Whether an If-None-Match header (tags, or "*") names this ETag, compared weakly."""
     opaque = etag.removeprefix("W/")
     return any(choice.strip().removeprefix("W/") in {opaque, "*"} for choice in if_none_match.split(","))
-
-
-def _with_referenced_snapshots(metadata: bytes) -> bytes:
-    """The metadata with those snapshots only that a branch or a tag names, or that are current (version 1 has no refs)."""
-    parsed: dict[str, Any] = orjson.loads(metadata)
-    named = {ref["snapshot-id"] for ref in (parsed.get("refs") or {}).values()} | {parsed.get("current-snapshot-id")}
-    if "snapshots" in parsed:
-        parsed["snapshots"] = [snapshot for snapshot in parsed["snapshots"] or [] if snapshot["snapshot-id"] in named]
-    return orjson.dumps(parsed)

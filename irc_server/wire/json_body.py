@@ -1,22 +1,30 @@
-"""Reading JSON bodies: typed fields, and errors that name the path of what is wrong."""
+"""Reading JSON bodies, with errors that name the path of what is wrong."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from catalog_format.errors import InvalidArgumentError
-from catalog_format.keys import Identifier
+from irc_server.wire.described import WRONG_ENTRY, Json
 
 T = TypeVar("T")
-Json = dict[str, Any]
 
 # Deeper values can be read and not be written again (254 levels, and metadata are put a few levels further down).
 _SURELY_SHALLOW = 200
 _ROOM = 12
 
-_NAMES = {str: "a string", int: "a number", bool: "a boolean", dict: "an object", list: "an array"}
+_WRONG = {
+    "missing": "is missing",
+    "too_short": "must not be empty",
+    "string_type": "must be a string",
+    "bool_type": "must be a boolean",
+    "dict_type": "must be an object",
+    "list_type": "must be an array",
+}
 
 
 def parse_object(body: bytes) -> Json:
@@ -32,6 +40,15 @@ def parse_object(body: bytes) -> Json:
     return value
 
 
+def parse_as(kind: TypeAdapter[T], body: bytes) -> T:
+    """The body as a type of `wire.requests`. Raises `InvalidArgumentError` that names the first member that is wrong."""
+    value = parse_object(body)
+    try:
+        return kind.validate_python(value, strict=True)
+    except ValidationError as error:
+        raise InvalidArgumentError(_said(error.errors(include_url=False)[0])) from None
+
+
 def _check_depth(value: object) -> None:
     for _ in range(_ROOM):
         value = [value]
@@ -41,52 +58,11 @@ def _check_depth(value: object) -> None:
         raise InvalidArgumentError(f"The body is nested too deeply: {error}") from None
 
 
-def _typed(value: object, kind: type[T], path: str) -> T:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidArgumentError(f"{path} must be {_NAMES[kind]}")
-    return value
-
-
-def required(body: Json, name: str, kind: type[T], within: str = "") -> T:
-    """A field that must be there. Raises `InvalidArgumentError` that names it."""
-    path = f"{within}.{name}" if within else name
-    if body.get(name) is None:
-        raise InvalidArgumentError(f"{path} is missing")
-    return _typed(body[name], kind, path)
-
-
-def optional(body: Json, name: str, kind: type[T], within: str = "") -> T | None:
-    """A field that may be absent or null."""
-    if body.get(name) is None:
-        return None
-    return _typed(body[name], kind, f"{within}.{name}" if within else name)
-
-
-def string_map(body: Json, name: str) -> dict[str, str]:
-    """An optional object of strings."""
-    value = optional(body, name, dict) or {}
-    return {key: _typed(entry, str, f"{name}.{key}") for key, entry in value.items()}
-
-
-def string_list(body: Json, name: str, within: str = "") -> list[str]:
-    """An optional array of strings."""
-    value: list[object] = optional(body, name, list, within) or []
-    path = f"{within}.{name}" if within else name
-    return [_typed(entry, str, f"{path}[{index}]") for index, entry in enumerate(value)]
-
-
-def object_list(body: Json, name: str, within: str = "") -> list[Json]:
-    """A required array of objects."""
-    value: list[object] = required(body, name, list, within)
-    path = f"{within}.{name}" if within else name
-    return [_typed(entry, dict, f"{path}[{index}]") for index, entry in enumerate(value)]
-
-
-def table_identifier(body: Json, name: str, within: str = "") -> Identifier:
-    """`{"namespace": […], "name": …}` as levels."""
-    value: Json = required(body, name, dict, within)
-    path = f"{within}.{name}" if within else name
-    levels = string_list(value, "namespace", path)
-    if not levels:
-        raise InvalidArgumentError(f"{path}.namespace must have at least one level")
-    return (*levels, required(value, "name", str, path))
+def _said(error: ErrorDetails) -> str:
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error["loc"]).removeprefix(".")
+    if error["type"] == WRONG_ENTRY:
+        return f"{path}.{error['ctx']['key']} must be a string"
+    # Null is how some clients write that they have nothing to say.
+    absent = error["input"] is None and not path.endswith("]")
+    what = "missing" if absent else error["type"]
+    return f"{path} {_WRONG.get(what) or error['msg']}"

@@ -9,10 +9,11 @@ To replace one (never one that was released), remove the file by hand first.
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from catalog_format.node import Entry, RootHeader
-from catalog_format.node_codec import NO_HASH, encode_node, encode_root
+from catalog_format.node_codec import NO_HASH, decode_root, encode_node, encode_root, encode_stub
 from catalog_format.objects import CatalogDefinition, TreeLimits
 from tests.golden import example
 
@@ -50,6 +51,8 @@ BUFFER = [Entry(b"B===\x1eorders", None, 12), Entry(b"C===orders\x1elines", b"\x
 ACTIONS = [Entry(b"33" * 16, b"\x0a\x20", 12)]
 FIRST_HEADER = RootHeader(version=0, created_at_ms=0, catalog=HEADER.catalog, previous_hash=NO_HASH, attempt_id=ATTEMPT_ID)
 
+LATE_HEADER = replace(HEADER, version=13, stubbed_below=3, unstubbed=(0, 2))
+
 
 def files() -> dict[str, bytes]:
     """Bytes of every golden file by its path below `FOLDER`: node files on their own, and the example catalog of FORMAT.md."""
@@ -58,6 +61,8 @@ def files() -> dict[str, bytes]:
         "inner.arrow": encode_node(INNER, 1, ATTEMPT_ID).data,
         "root.arrow": encode_root(HEADER, PIVOTS, BUFFER, ACTIONS)[0],
         "first_root.arrow": encode_root(FIRST_HEADER, [], [], [])[0],
+        "late_root.arrow": encode_root(LATE_HEADER, PIVOTS, BUFFER, ACTIONS)[0],
+        "stub.arrow": encode_stub(decode_root(13, encode_root(LATE_HEADER, PIVOTS, BUFFER, ACTIONS)[0])),
     }
     return nodes | {f"{EXAMPLE_CATALOG}/{path}": data for path, data in example.files().items()}
 

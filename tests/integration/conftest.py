@@ -9,11 +9,12 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 from spark_conf import properties
@@ -90,6 +91,26 @@ class Lake:
         """What to put before a table's name."""
         return f"{self.catalog}.{self.namespace}"
 
+    def snapshots(self, table: str) -> list[int]:
+        """The ids of a table's snapshots, oldest first."""
+        return [
+            row[0] for row in self.engine.rows(f"SELECT snapshot_id FROM {self.scope}.{table}.snapshots ORDER BY committed_at, snapshot_id")
+        ]
+
+    def metadata(self, name: str, kind: str = "tables") -> dict[str, Any]:
+        """The metadata of a table (or one of the `views`), as the server gives it to whoever loads it."""
+        metadata: dict[str, Any] = httpx.get(self._url(kind, name)).raise_for_status().json()["metadata"]
+        return metadata
+
+    def commit(self, table: str, *updates: Mapping[str, Any]) -> None:
+        """Updates of a table that SQL has no words for."""
+        httpx.post(self._url("tables", table), json={"requirements": [], "updates": updates}).raise_for_status()
+
+    def _url(self, kind: str, name: str) -> str:
+        warehouse = self.engine.spark.conf.get(f"spark.sql.catalog.{self.catalog}.warehouse")
+        namespace = self.namespace.replace(".", "%1F")
+        return f"{self.server.url}/v1/{warehouse}/namespaces/{namespace}/{kind}/{name}"
+
     def begin(self, **properties: str) -> Transaction:
         """A transaction with an id of its own."""
         transaction = Transaction(self, uuid.uuid4().hex[:12])
@@ -112,6 +133,16 @@ class Transaction:
     @property
     def scope(self) -> str:
         return f"{self.name}.{self.lake.namespace}"
+
+    @property
+    def by_name(self) -> Lake:
+        """The lake as the transaction sees it, below the transaction's name."""
+        return replace(self.lake, namespace=f"sys.dtxns.dtxn_{self.id}.{self.lake.namespace}")
+
+    def as_warehouse(self) -> Lake:
+        """The same as a catalog of its own, in which names stay as they are."""
+        engine, server = self.lake.engine, self.lake.server
+        return replace(self.lake, catalog=engine.attach(server, f"{WAREHOUSE}@dtxn_{self.id}"))
 
     @property
     def committing(self) -> str:
@@ -173,6 +204,43 @@ def lake(server: RunningServer, engine: Engine) -> Lake:
 def local_lake(local_server: RunningServer, engine: Engine) -> Lake:
     """An empty namespace on a local folder."""
     return _new_lake(engine, local_server)
+
+
+@pytest.fixture
+def s3_lake(s3_backed_server: RunningServer, engine: Engine) -> Lake:
+    """An empty namespace on S3."""
+    return _new_lake(engine, s3_backed_server)
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a test works, and what to look at afterwards: the same, and the catalog after COMMIT if that was a transaction."""
+
+    here: Lake
+    transaction: Transaction | None = None
+
+    def states(self) -> Iterator[Lake]:
+        yield self.here
+        if self.transaction is not None:
+            outside, run = self.transaction.lake, self.here.engine.rows
+            seen = run(f"SHOW TABLES IN {outside.scope}") + run(f"SHOW VIEWS IN {outside.scope}")
+            assert seen == [], "seen before the commit"
+            self.transaction.commit()
+            yield outside
+
+
+_PLACES = ("latest", "transaction by name", "transaction as warehouse")
+everywhere = pytest.mark.parametrize("site", _PLACES, indirect=True)
+
+
+@pytest.fixture(params=_PLACES[:2])
+def site(request: pytest.FixtureRequest, local_lake: Lake) -> Site:
+    """An empty namespace on a local folder, in the catalog and in an open transaction; `everywhere`: under each of its names."""
+    if request.param == "latest":
+        return Site(local_lake)
+    transaction = local_lake.begin()
+    inside = transaction.by_name if request.param == "transaction by name" else transaction.as_warehouse()
+    return Site(inside, transaction)
 
 
 def _new_lake(engine: Engine, server: RunningServer) -> Lake:

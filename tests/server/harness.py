@@ -201,9 +201,9 @@ async def commit(client: Client, transaction: str) -> httpx.Response:
 
 
 async def properties_of(client: Client, namespace: Sequence[str], table: str) -> dict[str, str]:
-    """Properties of a table that a client set."""
+    """Properties of a table that a client set, and not the server."""
     metadata = done(await client.get(path(*namespace, table=table)))["metadata"]
-    return {key: value for key, value in metadata["properties"].items() if key != "write.parquet.compression-codec"}
+    return {key: value for key, value in metadata["properties"].items() if key not in {"write.parquet.compression-codec", "gc.enabled"}}
 
 
 async def names_in(client: Client, *namespace: str, what: str = "tables") -> list[str]:

@@ -48,7 +48,7 @@ async def test_every_advertised_endpoint_is_served(ns: Client) -> None:
     for endpoint in endpoints:
         method, template = endpoint.split(" ")
         for where in (template.replace("{prefix}", ROOT), template.replace("/{prefix}", "")):
-            target = where.replace("{namespace}", "ns").replace("{table}", "t").replace("{view}", "v")
+            target = where.replace("{namespace}", "ns").replace("{table}", "t").replace("{view}", "v").replace("{function}", "f")
             assert "{" not in target
             response = await ns.request(method, target, json={} if method == "POST" else None)
             assert response.status_code != 405, endpoint

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote_plus
+
 import pytest
 
 from tests.server.harness import ROOT, Client, done, inside, make_namespace, make_table, make_view, path, refused
@@ -36,6 +38,9 @@ NAMES = [
     "\ue000",
     "dtxn_1",
     "sys ",
+    "tables",
+    "namespaces",
+    "~",
     "x" * 255,
     "é" * 150,
 ]
@@ -59,6 +64,28 @@ async def test_a_name_comes_back_as_it_was_given(server: Client, name: str) -> N
     done(await server.delete(path(name, name)), 204)
     done(await server.delete(path(name)), 204)
     assert done(await server.get(path()))["namespaces"] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_java_writes_names_as_in_forms(server: Client, name: str) -> None:
+    await make_namespace(server, name)
+    await make_namespace(server, name, name)
+    await make_table(server, [name, name], name)
+    one = quote_plus(name)
+    levels = f"{one}%1F{one}"
+    assert done(await server.raw("GET", f"/v1/namespaces/{levels}".encode()))["namespace"] == [name, name]
+    assert done(await server.raw("GET", b"/v1/namespaces", query=f"parent={one}".encode()))["namespaces"] == [[name, name]]
+    done(await server.raw("GET", f"/v1/lake/namespaces/{levels}/tables/{one}".encode()))
+    done(await server.raw("DELETE", f"/v1/namespaces/{levels}/tables/{one}".encode()), 204)
+    done(await server.raw("DELETE", f"/v1/namespaces/{levels}".encode()), 204)
+
+
+@pytest.mark.parametrize("target", [b"/v1/namespaces//tables/t", b"/v1/lake/namespaces//tables/snapshots"])
+async def test_no_table_lies_outside_of_namespaces(ns: Client, target: bytes) -> None:
+    # So does Spark ask for the unqualified `t.snapshots`.
+    refused(await ns.raw("GET", target), 404, "NoSuchTableException", "Table does not exist")
+    assert (await ns.raw("HEAD", target)).status_code == 404
+    refused(await ns.raw("GET", target.replace(b"tables", b"views")), 404, "NoSuchViewException", "View does not exist")
 
 
 @pytest.mark.parametrize("name", ["a.b", "a/b", "ü 🏔️", "100%"])

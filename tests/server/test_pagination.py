@@ -44,9 +44,10 @@ async def pages(client: Client, target: str, params: dict[str, str], key: str, s
 
 @KINDS
 async def test_without_a_token_everything_comes_at_once(full: Client, target: str, params: dict[str, str], key: str) -> None:
-    answer = done(await full.get(target, params=params))
-    assert len(answer[key]) == 7
-    assert answer.get("next-page-token") is None
+    for size in ({}, {"pageSize": "1"}):
+        answer = done(await full.get(target, params={**params, **size}))
+        assert len(answer[key]) == 7
+        assert answer["next-page-token"] is None
 
 
 @KINDS
@@ -67,10 +68,17 @@ async def test_an_empty_token_alone_begins_with_a_page(full: Client, target: str
 
 
 @KINDS
-@pytest.mark.parametrize("size", ["0", "-1", "x", "", "1.5", "1e3", " 1", "٣", "²", "9" * 40, "9" * 5000])
+@pytest.mark.parametrize("size", ["0", "000", "-1", "x", "", "1.5", "1e3", " 1", "٣", "²"])
 async def test_a_page_size_is_a_positive_number(full: Client, target: str, params: dict[str, str], key: str, size: str) -> None:
     answer = await full.get(target, params={**params, "pageToken": "", "pageSize": size})
     refused(answer, 400, "BadRequestException", "pageSize")
+
+
+@KINDS
+@pytest.mark.parametrize("size", ["9" * 11, "9" * 5000])
+async def test_a_page_may_be_as_large_as_anybody_likes(full: Client, target: str, params: dict[str, str], key: str, size: str) -> None:
+    answer = done(await full.get(target, params={**params, "pageToken": "", "pageSize": size}))
+    assert len(answer[key]) == 7
 
 
 def token_of(value: object) -> str:

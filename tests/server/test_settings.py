@@ -68,9 +68,11 @@ def test_the_token_comes_from_the_environment_and_is_not_shown(monkeypatch: pyte
         ("node_cache_mib", 0), ("response_cache_mib", -1),
         ("body_limit_mib", 0), ("body_limit_mib", 1025), ("idempotency_lifetime_minutes", 0), ("idempotency_lifetime_minutes", 1441),
         ("transaction_ttl_minutes", 0),
+        ("expire_older_than_hours", 0), ("expire_older_than_hours", "7d"), ("keep_versions", 0), ("maintenance_interval_minutes", 0),
+        ("maintenance_interval_minutes", 10081), ("protect_old_versions", "perhaps"),
         ("transaction_ttl_minutes", 10081), ("init", "perhaps"), ("request_log", 7), ("s3_path_style", "maybe"), ("token", ""),
         ("token", "  "), ("host", 5), ("roots", 5), ("roots", [5]),
-        ("prot", 1),
+        ("prot", 1), ("nonsense", 1),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_named(name: str, value: Any, tmp_path: Path) -> None:
@@ -131,6 +133,7 @@ def test_the_machine_itself_needs_no_token(host: str) -> None:
         (["a=memory://x", "a=memory://y"], "two"), (["memory://x", "memory://y"], "two"), (["namespaces=memory://x"], "namespaces"),
         ([".=memory://x"], "another name"), (["a=memory://x/y"], "memory://x/y"),
         (["a=s3://"], "s3://"), (["a=file://host/x"], "file://host/x"),
+        (["a@b=/x"], "must be"), (["..=/x"], "means something else"),
     ],
 )  # fmt: skip
 async def test_a_root_that_makes_no_sense_is_named(roots: list[str], says: str) -> None:
@@ -160,3 +163,16 @@ def test_clients_are_told_how_to_reach_s3_and_never_a_secret(monkeypatch: pytest
     plain = load_settings({"s3_region": "eu-west-1"}, None).client_config("s3a://b")
     assert plain["client.region"] == "eu-west-1"
     assert "s3.endpoint" not in plain
+
+
+def test_the_usual_variables_of_s3_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://minio:9000")
+    settings = load_settings({}, None)
+    config = settings.client_config("s3://bucket/prefix")
+    assert config["s3.endpoint"] == settings.store_options()["s3.endpoint"] == "http://minio:9000"
+    assert config["client.region"] == "us-east-1"
+
+
+def test_a_provider_that_the_clients_find_themselves_is_not_named() -> None:
+    assert set(Settings().client_config("s3://bucket")) == {"io-impl"}
+    assert Settings(s3_endpoint="http://x", s3_path_style=False).client_config("s3://bucket")["s3.path-style-access"] == "false"

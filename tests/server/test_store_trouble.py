@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +20,7 @@ from catalog_format.storage.faulty import (
     LateLanding,
     LostReply,
     LostRequest,
+    Request,
     Rule,
     ScriptedPlan,
     Throttled,
@@ -54,6 +57,18 @@ class Store(FaultyStorage):
         self.plan = NO_FAULT
 
 
+@dataclass(frozen=True)
+class FromThenOn:
+    """One fault, and another for every call that follows."""
+
+    first: Fault
+    others: Fault
+
+    async def strike(self, request: Request) -> Any:
+        request.store.plan = ScriptedPlan(Rule(self.others, times=None))
+        return await self.first.strike(request)
+
+
 @asynccontextmanager
 async def troubled() -> AsyncIterator[tuple[Client, Store]]:
     """A server with a table `ns.t`, over a store that is still well."""
@@ -73,7 +88,14 @@ def writes(client: Client) -> list[httpx.Request]:
         client.build_request("POST", f"{path('ns')}/properties", json={"updates": {"a": "b"}}),
         client.build_request("POST", f"{path('ns')}/tables", json={"name": "u", "schema": {"type": "struct", "fields": []}}),
         client.build_request("DELETE", path("ns", table="t")),
+        client.build_request("POST", f"{path('ns', table='t')}/unregister"),
+        client.build_request("POST", "/v1/transactions/commit", json={"table-changes": [{"identifier": T, **setting(a="1")}]}),
+        client.build_request("POST", "/v1/tables/rename", json={"source": T, "destination": {"namespace": ["ns"], "name": "u"}}),
     ]
+
+
+T = {"namespace": ["ns"], "name": "t"}
+WRITES = pytest.mark.parametrize("number", range(8))
 
 
 READS = [
@@ -85,7 +107,7 @@ READS = [
 ]
 
 
-@pytest.mark.parametrize("number", range(5))
+@WRITES
 async def test_writes_without_permission_are_forbidden(number: int) -> None:
     async with troubled() as (client, store):
         store.suffers(Denied(), "put_if_absent")
@@ -94,7 +116,7 @@ async def test_writes_without_permission_are_forbidden(number: int) -> None:
         assert await properties_of(client, ["ns"], "t") == {}
 
 
-@pytest.mark.parametrize("number", range(5))
+@WRITES
 async def test_a_full_store_is_named(number: int) -> None:
     async with troubled() as (client, store):
         store.suffers(Full(), "put_if_absent")
@@ -116,6 +138,43 @@ async def test_a_throttled_store_asks_for_a_pause(pause: float, told: str) -> No
         assert await properties_of(client, ["ns"], "t") == {}
 
 
+@WRITES
+async def test_who_is_throttled_before_the_version_is_put_may_try_again(number: int) -> None:
+    async with troubled() as (client, store):
+        version = done(await client.get("/readyz"))["versions"]["lake"]
+        store.suffers(Throttled(3.0), "put_if_absent", paths.root_path(version + 1))
+        answer = await client.send(writes(client)[number])
+        refused(answer, 429, "TooManyRequestsException", "too many requests")
+        assert answer.headers["retry-after"] == "3"
+        store.recovers()
+        assert done(await client.get("/readyz"))["versions"]["lake"] == version
+        assert (await client.send(writes(client)[number])).status_code in {200, 204}
+
+
+@WRITES
+async def test_who_is_throttled_after_the_version_may_have_been_put_is_told_that_nobody_knows(number: int) -> None:
+    """429 would let clients send the same again, and delete what they wrote before."""
+    async with troubled() as (client, store):
+        version = done(await client.get("/readyz"))["versions"]["lake"]
+        store.suffers(FromThenOn(LostReply(), Throttled(3.0)), "put_if_absent", paths.root_path(version + 1))
+        answer = await client.send(writes(client)[number])
+        refused(answer, 500, "CommitStateUnknownException")
+        assert "retry-after" not in answer.headers
+        store.recovers()
+        assert done(await client.get("/readyz"))["versions"]["lake"] == version + 1
+
+
+@WRITES
+async def test_what_is_throttled_once_the_version_is_there_does_not_matter(number: int) -> None:
+    async with troubled() as (client, store):
+        version = done(await client.get("/readyz"))["versions"]["lake"]
+        request = writes(client)[number]
+        store.suffers(Throttled(3.0), "replace")
+        assert (await client.send(request)).status_code in {200, 204}
+        store.recovers()
+        assert done(await client.get("/readyz"))["versions"]["lake"] == version + 1
+
+
 @pytest.mark.parametrize("target", READS)
 async def test_a_store_that_cannot_be_reached_makes_reads_wait(target: str) -> None:
     async with troubled() as (client, store):
@@ -130,7 +189,7 @@ async def test_a_store_that_cannot_be_reached_makes_reads_wait(target: str) -> N
         assert done(await client.get(target)) == expected
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3, 4])
+@WRITES
 async def test_a_write_that_published_nothing_may_be_tried_again(number: int) -> None:
     async with troubled() as (client, store):
         store.suffers(LostRequest(), "get")

@@ -244,6 +244,31 @@ async def test_register_can_overwrite_when_told(folder_server: Client, tmp_path:
     assert done(await client.post(f"{path('ns')}/register", json=body))["metadata"]["properties"] == {"from": "file"}
 
 
+async def test_registering_a_table_without_a_uuid_gives_it_one(folder_server: Client, tmp_path: Path) -> None:
+    client = folder_server
+    made = (await make_table(client, ["ns"], "t", properties={"format-version": "1"}))["metadata"]
+    old = tmp_path / "old.metadata.json"
+    old.write_bytes(orjson.dumps({key: value for key, value in made.items() if key != "table-uuid"}))
+    body = {"name": "old", "metadata-location": f"file://{old}"}
+    answer = done(await client.post(f"{path('ns')}/register", json=body))
+    uuid = answer["metadata"]["table-uuid"]
+    assert len(uuid) == 36
+    assert uuid != made["table-uuid"]
+    assert answer["metadata-location"] != f"file://{old}"
+    assert {**answer["metadata"], "table-uuid": made["table-uuid"]} == made
+    after = done(await client.post(path("ns", table="old"), json=setting([{"type": "assert-table-uuid", "uuid": uuid}], a="b")))
+    assert after["metadata"]["table-uuid"] == uuid
+
+
+async def test_register_refuses_metadata_that_java_could_not_read(folder_server: Client, tmp_path: Path) -> None:
+    client = folder_server
+    made = (await make_table(client, ["ns"], "t"))["metadata"]
+    file = tmp_path / "bad.metadata.json"
+    file.write_bytes(orjson.dumps(made | {"snapshots": [{"snapshot-id": 1}]}))
+    answer = await client.post(f"{path('ns')}/register", json={"name": "bad", "metadata-location": f"file://{file}"})
+    refused(answer, 400, "BadRequestException", "timestamp-ms")
+
+
 async def test_register_explains_a_file_that_is_not_there(folder_server: Client, tmp_path: Path) -> None:
     body = {"name": "t", "metadata-location": f"file://{tmp_path}/no/v1.metadata.json"}
     answer = await folder_server.post(f"{path('ns')}/register", json=body)

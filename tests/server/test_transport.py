@@ -8,7 +8,7 @@ import zlib
 import orjson
 import pytest
 
-from tests.server.harness import ROOT, Client, begin, done, inside, make_namespace, make_table, new_table, path, refused, serving, setting
+from tests.server.harness import ROOT, Client, begin, done, inside, make_table, make_view, new_table, path, refused, serving, setting
 
 WIDE = {"type": "struct", "fields": [{"id": n, "name": f"column_{n}", "type": "long", "required": False} for n in range(1, 80)]}
 TOKEN = "correct horse"
@@ -140,46 +140,25 @@ async def test_what_a_client_has_is_not_sent_again(ns: Client) -> None:
     done(await ns.get(target, headers={"If-None-Match": etag}))
 
 
+async def test_whether_it_exists_is_answered_with_the_etag_of_a_load(ns: Client) -> None:
+    await make_table(ns, ["ns"], "t")
+    await make_view(ns, ["ns"], "v")
+    await begin(ns, "x")
+    targets = [path(*where, **what) for where in (("ns",), inside("x", "ns")) for what in ({"table": "t"}, {"view": "v"})]
+    for target in [*targets, f"{path('ns', table='t')}?snapshots=refs"]:
+        etag = (await ns.get(target)).headers["etag"]
+        there = await ns.head(target)
+        assert (there.status_code, there.headers["etag"], there.content) == (204, etag, b"")
+        known = await ns.head(target, headers={"If-None-Match": etag})
+        assert (known.status_code, known.headers["etag"], known.content) == (304, etag, b"")
+        assert (await ns.head(target, headers={"If-None-Match": '"x"'})).status_code == 204
+    done(await ns.post(path("ns", table="t"), json=setting(a="1")))
+    assert (await ns.head(path("ns", table="t"), headers={"If-None-Match": etag})).status_code == 204
+
+
 async def test_a_dropped_table_is_gone_whatever_the_client_has(ns: Client) -> None:
     await make_table(ns, ["ns"], "t")
     target = path("ns", table="t")
     etag = (await ns.get(target)).headers["etag"]
     done(await ns.delete(target), 204)
     refused(await ns.get(target, headers={"If-None-Match": etag}), 404, "NoSuchTableException")
-
-
-async def test_the_log_has_a_line_for_each_request(capsys: pytest.CaptureFixture[str]) -> None:
-    async with serving(request_log=True) as client:
-        answers = [await client.get("/v1/namespaces/a%2Fb", headers={"User-Agent": "tester"}), await client.head("/v1/namespaces/x")]
-        refused(await client.post("/v1/namespaces", content=b"{"), 400, "BadRequestException")
-    lines = [orjson.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [(line["method"], line["path"], line["status"]) for line in lines] == [
-        ("GET", "/v1/namespaces/a%2Fb", 404),
-        ("HEAD", "/v1/namespaces/x", 404),
-        ("POST", "/v1/namespaces", 400),
-    ]
-    assert lines[0]["agent"] == "tester"
-    assert lines[0]["bytes"] == len(answers[0].content)
-    assert lines[0]["error"] == "NoSuchNamespaceError: Namespace does not exist: a/b"
-    assert lines[0]["request"] == answers[0].headers["x-request-id"]
-    assert all(line["ms"] >= 0 and line["at"] > 0 for line in lines)
-
-
-async def test_ids_of_requests_do_not_pile_up_on_cached_answers() -> None:
-    async with serving(request_log=True) as client:
-        await make_namespace(client, "ns")
-        await make_table(client, ["ns"], "t")
-        answers = [await client.get(path("ns", table="t")) for _ in range(3)]
-        assert [len(answer.headers.get_list("x-request-id")) for answer in answers] == [1, 1, 1]
-        assert len({answer.headers["x-request-id"] for answer in answers}) == 3
-
-
-async def test_a_defect_is_told_to_the_log_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    async with serving(request_log=True) as client:
-        await begin(client, "1")
-        monkeypatch.setattr("irc_server.endpoints.transactions._shown", lambda info: 1 / 0)
-        answer = await client.get(path(*inside("1")))
-    refused(answer, 500, "InternalServerError", "x-request-id")
-    line = orjson.loads(capsys.readouterr().err.splitlines()[-1])
-    assert line["error"].startswith("ZeroDivisionError")
-    assert "Traceback" in line["traceback"]

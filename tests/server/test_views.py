@@ -45,6 +45,13 @@ async def test_a_taken_name_is_refused(ns: Client) -> None:
     refused(await ns.post(f"{path('no')}/views", json=new_view("v")), 404, "NoSuchNamespaceException", "Namespace does not exist: no")
 
 
+async def test_two_queries_in_one_dialect_are_refused_as_java_refuses_them(ns: Client) -> None:
+    twice = new_view("v")
+    twice["view-version"]["representations"] *= 2
+    answer = await ns.post(f"{path('ns')}/views", json=twice)
+    refused(answer, 400, "IllegalArgumentException", "Invalid view version: Cannot add multiple queries for dialect spark")
+
+
 async def test_a_missing_view_is_named(ns: Client) -> None:
     await make_table(ns, ["ns"], "t")
     for name in ("no", "t"):

@@ -25,11 +25,14 @@ from catalog_format.errors import (
     NamespaceNotEmptyError,
     NoSuchNamespaceError,
     NoSuchTableError,
+    NoSuchVersionError,
     TransactionEndedError,
     TransactionRefusedError,
 )
 from catalog_format.ids import SeededIds
 from catalog_format.maintenance.check import check
+from catalog_format.maintenance.collect import collect
+from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from catalog_format.scope import NewTable
 from catalog_format.storage import MemoryStorage, StorageResolver
 from tests.support.catalogs import SCHEMA, SMALL_TREE, ManualClock, properties_of, setting
@@ -156,6 +159,7 @@ class CatalogMachine(RuleBasedStateMachine):
         self.versions: list[State] = [{}]
         self.pending: dict[str, Pending] = {}
         self.begun = 0
+        self.oldest = 0
         self.seed = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -325,6 +329,28 @@ class CatalogMachine(RuleBasedStateMachine):
         self.run(self.catalogs[process].close())
         self.catalogs[process] = self.open_process()
 
+    @rule(process=st.integers(0, 1), keep=st.integers(1, 8))
+    def give_up_versions(self, process: int, keep: int) -> None:
+        self.clock.advance(1)
+        report = self.run(expire(self.catalogs[process].parts, ExpiryPolicy(0, keep)))
+        wanted = max(self.oldest, len(self.versions) - keep)
+        if report.oldest != wanted:
+            # Nothing but maintenance since: giving versions up would only make others.
+            assert report.oldest == self.oldest
+            assert all(state == self.versions[wanted] for state in self.versions[self.oldest : wanted])
+        self.oldest = report.oldest
+        self.catch_up()
+
+    @rule(process=st.integers(0, 1))
+    def collect_files(self, process: int) -> None:
+        self.run(collect(self.catalogs[process].parts))
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Versions that maintenance made change nothing that the model knows."""
+        latest = self.run(self.catalogs[0].latest_version())
+        self.versions += [deepcopy(self.now) for _ in range(len(self.versions), latest + 1)]
+
     async def seen(self, scope: PlaceScope) -> dict[Key, dict[str, str]]:
         found: dict[Key, dict[str, str]] = {}
         for namespace in (await scope.list_namespaces()).items:
@@ -345,11 +371,20 @@ class CatalogMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if self.catalogs:
             for version, state in enumerate(self.versions):
+                if version < self.oldest:
+                    with pytest.raises(NoSuchVersionError):
+                        self.run(self.catalogs[version % 2].at(version))
+                    continue
                 scope = self.run(self.catalogs[version % 2].at(version))
                 assert self.run(self.seen(scope)) == {key: thing.properties for key, thing in state.items()}
             fresh = self.open_process()
             report = self.run(check(fresh.storage, fresh.versions, fresh.nodes, fresh.logs))
-            assert (report.problems, report.versions) == ([], len(self.versions))
+            assert report.problems == []
+            # Bases of open transactions are walked too.
+            assert 0 <= report.versions - (len(self.versions) - self.oldest) <= len(self.pending)
+            self.run(collect(fresh.parts))
+            assert self.run(collect(fresh.parts)).deleted == []
+            assert self.run(check(fresh.storage, fresh.versions, fresh.nodes, fresh.logs)).problems == []
             for catalog in (*self.catalogs, fresh):
                 self.run(catalog.close())
         self.loop.close()

@@ -240,10 +240,20 @@ class SecondReader:
         return _last(self.exists, start)
 
     def root(self, version: int) -> NodeFile:
+        """To read from."""
+        root = self.remains(version)
+        require(root.keys["kind"] == "root", f"version {version} is a stub")
+        latest = self.remains(self.latest())
+        pinned = latest.keys.get("unstubbed", "").split(",")
+        require(version >= latest.number("oldest") or str(version) in pinned, f"version {version} was given up")
+        return root
+
+    def remains(self, version: int) -> NodeFile:
+        """A root, or the stub of one."""
         if version not in self._roots:
             data = (self.folder / "vn" / bits_of(version)).read_bytes()
             root = _arrow_file(data)
-            require(root.keys.get("kind") == "root", f"version {version} is a {root.keys.get('kind')}")
+            require(root.keys.get("kind") in ("root", "stub"), f"version {version} is a {root.keys.get('kind')}")
             require(_own_hash_holds(data, root.keys.get("hash", "")), f"the root of version {version} is damaged")
             require(root.number("version") == version, f"the root of version {version} was moved")
             self._roots[version] = root
@@ -257,10 +267,12 @@ class SecondReader:
         """Walk all roots; the latest version."""
         latest, before, made = self.latest(), ZEROS, -1
         for version in range(latest + 1):
-            root = self.root(version)
+            root = self.remains(version)
             require(root.keys["previous-hash"] == before, f"the chain is broken before version {version}")
             require(root.number("created-at-ms") > made, f"version {version} is not younger than the one before")
-            before, made = root.keys["hash"], root.number("created-at-ms")
+            stub = root.keys["kind"] == "stub"
+            require(not stub or (version < latest and not root.sections[0] + root.sections[1]), f"stub {version} holds entries")
+            before, made = root.keys["root-hash" if stub else "hash"], root.number("created-at-ms")
         return latest
 
     # The tree ---------------------------------------------------------------------------------------
@@ -337,7 +349,7 @@ class SecondReader:
         return [row.key[len(stem) + 1 :].decode() for row in self.scan(version, stem + b"\x1e", stem + b"\x1f")]
 
     def actions(self, version: int) -> list[Message]:
-        return [self.schema.decode("TransactionRecord", row.value or b"") for row in self.root(version).sections[2]]
+        return [self.schema.decode("TransactionRecord", row.value or b"") for row in self.remains(version).sections[2]]
 
     # Distributed transactions -----------------------------------------------------------------------
 

@@ -18,18 +18,21 @@ from catalog_format.objects import TreeLimits
 from irc_server.app import make_app
 from irc_server.cli import COMMANDS, main
 from irc_server.cli.check import CheckFacts
+from irc_server.cli.collect import CollectFacts
+from irc_server.cli.expire import ExpireFacts
 from irc_server.cli.facts.actions import ActionFacts
 from irc_server.cli.facts.history import RecordFacts, VersionFacts
 from irc_server.cli.facts.objects import DetailedFacts, ObjectFacts
 from irc_server.cli.facts.shape import LevelFacts, NodeFacts, TreeFacts
 from irc_server.cli.facts.transactions import TransactionFacts
 from irc_server.cli.init import InitFacts
+from irc_server.cli.purge import PurgeFacts
 from irc_server.error_map import STATUS_AND_TYPE
-from irc_server.routes import ENDPOINTS
+from irc_server.operations import ENDPOINTS
 from irc_server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("README.md", "docs/operating.md", "docs/settings.md", "docs/isolation.md", "docs/architecture.md")
+NAMES = ("README.md", "docs/operating.md", "docs/settings.md", "docs/isolation.md", "docs/conformance.md", "docs/architecture.md")
 _COMMAND = re.compile(r"treeline ((?:-{0,2}[a-z])[^\n`|#&]*)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ENVIRONMENT = re.compile(r"\bTREELINE_[A-Z0-9_]+\b")
@@ -212,6 +215,9 @@ def test_every_json_key_is_described() -> None:
         NodeFacts,
         TransactionFacts,
         CheckFacts,
+        ExpireFacts,
+        CollectFacts,
+        PurgeFacts,
     ]
     told = rows_below("docs/operating.md", "| printed by ")
     assert len(told) == len(kinds)

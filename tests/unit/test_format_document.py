@@ -170,9 +170,11 @@ def test_node_tables() -> None:
 
     table = {key: (where, shown) for key, where, _, _, shown in rows("system-keys")}
     latest = system_keys(EXAMPLE / paths.root_path(4))
-    assert table.keys() == system_keys(make.FOLDER / "root.arrow").keys()
+    known = [system_keys(make.FOLDER / name).keys() for name in ("root.arrow", "late_root.arrow", "stub.arrow")]
+    assert table.keys() == set().union(*known)
+    assert {key for key, (where, _) in table.items() if where == "stubs"} == known[2] - known[1]
     assert {key for key, (where, _) in table.items() if where == "all"} == system_keys(make.FOLDER / "leaf.arrow").keys()
-    assert {key for key, (where, _) in table.items() if where != "roots, optional"} == latest.keys()
+    assert {key for key, (where, _) in table.items() if where not in {"roots, optional", "stubs"}} == latest.keys()
     assert {key: shown for key, (_, shown) in table.items() if key in latest} == latest
     assert table["format-version"][1] == str(FORMAT_VERSION)
     assert "catalog format, version 1\n" in TEXT

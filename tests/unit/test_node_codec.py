@@ -168,6 +168,11 @@ def test_golden_files_read_as_ever() -> None:
     assert root.header == golden.HEADER
     assert root.hash == "ed5275a16c337e338787d7a5475f12bed558a97c1f36c7131041d506da247ef2"
     assert (list(root.pivots), list(root.buffer), list(root.actions)) == (golden.PIVOTS, golden.BUFFER, golden.ACTIONS)
+    late = decode_root(13, (golden.FOLDER / "late_root.arrow").read_bytes())
+    stub = decode_root(13, (golden.FOLDER / "stub.arrow").read_bytes())
+    assert late.header == stub.header == golden.LATE_HEADER
+    assert (late.stub, stub.stub, stub.hash) == (False, True, late.hash)
+    assert (list(stub.pivots), list(stub.buffer), list(stub.actions)) == ([], [], golden.ACTIONS)
     first = decode_root(0, (golden.FOLDER / "first_root.arrow").read_bytes())
     assert (first.header, list(first.buffer)) == (golden.FIRST_HEADER, [])
 

@@ -93,7 +93,6 @@ def _remove_properties(update: JsonObject) -> Iterable[Aspect]:
 _TABLE_ASPECTS: Final[dict[str, Callable[[JsonObject], Iterable[Aspect]]]] = {
     "assign-uuid": _fixed("uuid"),
     "upgrade-format-version": _fixed("format-version"),
-    "enable-row-lineage": _fixed("format-version"),
     "set-location": _fixed("location"),
     "set-properties": _set_properties,
     "remove-properties": _remove_properties,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
@@ -14,10 +15,16 @@ from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.field_types import FieldType
 from catalog_format.iceberg.metadata.json_fields import shown
 
-_DATE = r"[+-]?\d{4,9}-\d{2}-\d{2}"
-_TIME = r"\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
-_TIMESTAMP = f"{_DATE}T{_TIME}"
-_ZONED = rf"{_TIMESTAMP}\+00:00"
+# Years beyond four digits carry a sign; a year 0 does not (Java `DateTimeFormatter.ISO_LOCAL_DATE`).
+_DATE = r"(?!-0000)(-?\d{4}|[+-]\d{5,9})-(\d{2})-(\d{2})"
+_TIME = r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
+_DATES, _TIMES = re.compile(_DATE, re.ASCII), re.compile(_TIME, re.ASCII)
+_TIMESTAMPS, _ZONED = re.compile(f"{_DATE}T{_TIME}", re.ASCII), re.compile(rf"{_DATE}T{_TIME}\+00:00", re.ASCII)
+_EPOCH = date(1970, 1, 1).toordinal()
+_NANOS_A_SECOND = 1_000_000_000
+_SECONDS_A_DAY = 86_400
+# The calendar repeats itself.
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
 
 
 def check_default(field_type: FieldType, value: object) -> None:
@@ -32,8 +39,7 @@ def check_default(field_type: FieldType, value: object) -> None:
 
 
 def _integer(bits: int) -> Callable[[object, FieldType], bool]:
-    limit = 1 << (bits - 1)
-    return lambda value, field_type: isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+    return lambda value, field_type: isinstance(value, int) and not isinstance(value, bool) and _fits(value, bits)
 
 
 def _text(pattern: str) -> Callable[[object, FieldType], bool]:
@@ -41,9 +47,60 @@ def _text(pattern: str) -> Callable[[object, FieldType], bool]:
     return lambda value, field_type: isinstance(value, str) and compiled.fullmatch(value) is not None
 
 
-def _decimal(value: object, field_type: FieldType) -> bool:
+def _is_date(value: object, field_type: FieldType) -> bool:
+    match = _DATES.fullmatch(value) if isinstance(value, str) else None
+    days = None if match is None else _days(*match.groups())
+    return days is not None and _fits(days, 32)
+
+
+def _is_time(value: object, field_type: FieldType) -> bool:
+    match = _TIMES.fullmatch(value) if isinstance(value, str) else None
+    return match is not None and _nanos(*match.groups()) is not None
+
+
+def _moment(pattern: re.Pattern[str], unit_nanos: int) -> Callable[[object, FieldType], bool]:
+    """A date and time whose distance from 1970, in units of so many nanoseconds, is a 64-bit integer."""
+
+    def accepts(value: object, field_type: FieldType) -> bool:
+        match = pattern.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            return False
+        days, nanos = _days(*match.groups()[:3]), _nanos(*match.groups()[3:])
+        if days is None or nanos is None:
+            return False
+        return _fits((days * _SECONDS_A_DAY * _NANOS_A_SECOND + nanos) // unit_nanos, 64)
+
+    return accepts
+
+
+def _days(year: str, month: str, day: str) -> int | None:
+    """Days since 1970; None if there is no such day."""
+    cycles, year_of_cycle = divmod(int(year), _CYCLE_YEARS)
     try:
-        exponent = Decimal(value).as_tuple().exponent if isinstance(value, str) else None
+        same_day = date(_CYCLE_YEARS + year_of_cycle, int(month), int(day))
+    except ValueError:
+        return None
+    return same_day.toordinal() - _EPOCH + (cycles - 1) * _CYCLE_DAYS
+
+
+def _nanos(hour: str, minute: str, second: str | None, fraction: str | None) -> int | None:
+    """Nanoseconds since midnight; None if there is no such time."""
+    if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
+        return None
+    return (int(hour) * 3600 + int(minute) * 60 + int(second or 0)) * _NANOS_A_SECOND + int((fraction or "").ljust(9, "0"))
+
+
+def _fits(number: int, bits: int) -> bool:
+    limit = 1 << (bits - 1)
+    return -limit <= number < limit
+
+
+def _decimal(value: object, field_type: FieldType) -> bool:
+    # Python's decimals may have spaces around them and underscores within, Java's may not.
+    if not isinstance(value, str) or "_" in value or value != value.strip():
+        return False
+    try:
+        exponent = Decimal(value).as_tuple().exponent
     except InvalidOperation:
         return False
     scale = int(field_type.text.removesuffix(")").rpartition(",")[2])
@@ -64,12 +121,12 @@ _ACCEPTS: Final[dict[str, Callable[[object, FieldType], bool]]] = {
     "decimal": _decimal,
     "string": _text(".*"),
     "uuid": _text("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
-    "date": _text(_DATE),
-    "time": _text(_TIME),
-    "timestamp": _text(_TIMESTAMP),
-    "timestamp_ns": _text(_TIMESTAMP),
-    "timestamptz": _text(_ZONED),
-    "timestamptz_ns": _text(_ZONED),
+    "date": _is_date,
+    "time": _is_time,
+    "timestamp": _moment(_TIMESTAMPS, 1000),
+    "timestamp_ns": _moment(_TIMESTAMPS, 1),
+    "timestamptz": _moment(_ZONED, 1000),
+    "timestamptz_ns": _moment(_ZONED, 1),
     "fixed": _fixed,
     "binary": _text("([0-9a-fA-F]{2})*"),
 }

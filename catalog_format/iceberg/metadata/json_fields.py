@@ -120,13 +120,14 @@ def get_strings(node: JsonObject, key: str) -> list[str]:
     return values
 
 
-def get_integers(node: JsonObject, key: str) -> list[int]:
-    """A required array of integers. Raises `InvalidArgumentError`."""
-    values = get_array(node, key)
-    for value in values:
-        if not _is_integer(value, _LONG_LIMIT):
-            raise InvalidArgumentError(f"Cannot parse integer from non-integer value in {key}: {shown(value)}")
-    return values
+def get_ints(node: JsonObject, key: str) -> list[int]:
+    """A required array of 32-bit integers. Raises `InvalidArgumentError`."""
+    return _integers(node, key, "integer", _INT_LIMIT)
+
+
+def get_longs(node: JsonObject, key: str) -> list[int]:
+    """A required array of 64-bit integers. Raises `InvalidArgumentError`."""
+    return _integers(node, key, "long", _LONG_LIMIT)
 
 
 def without_nulls(node: JsonObject) -> JsonObject:
@@ -138,6 +139,14 @@ def without_nulls(node: JsonObject) -> JsonObject:
 
 def _is_integer(value: object, limit: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+
+
+def _integers(node: JsonObject, key: str, kind: str, limit: int) -> list[int]:
+    values = get_array(node, key)
+    for value in values:
+        if not _is_integer(value, limit):
+            raise InvalidArgumentError(f"Cannot parse {kind} from non-{kind} value in {key}: {shown(value)}")
+    return values
 
 
 def _integer(node: JsonObject, key: str, kind: str, phrase: str, limit: int) -> int:

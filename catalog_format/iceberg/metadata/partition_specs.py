@@ -113,6 +113,11 @@ class PartitionSpec:
                     raise InvalidArgumentError(f"Invalid partition field parent: {parent.type}")
 
 
+def spec_id_of(raw: JsonObject) -> int:
+    """The id under which a spec is stored."""
+    return int(raw.get("spec-id") or INITIAL_SPEC_ID)
+
+
 def parse_partition_spec(raw: object) -> PartitionSpec:
     """A spec from its JSON form; `spec-id` may be missing. Raises `InvalidArgumentError`."""
     node = as_object(raw, "partition spec")

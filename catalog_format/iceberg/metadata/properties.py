@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -40,17 +41,19 @@ _COMMIT_PROPERTIES = (
 )
 _ENCRYPTION_PROPERTIES = frozenset({"encryption.key-id", "encryption.data-key-length"})
 _ENCRYPTION_FORMAT_VERSION = 3
+_INTEGER = re.compile(r"[+-]?\d{1,10}")
+_INT_LIMIT = 1 << 31
 
 
 def property_as_int(properties: Mapping[str, str], key: str, default: int) -> int:
-    """An integer property. Raises `InvalidArgumentError` if it is set to something else."""
+    """A 32-bit integer property. Raises `InvalidArgumentError` if it is set to something else."""
     value = properties.get(key)
     if value is None:
         return default
-    try:
-        return int(value)
-    except ValueError:
-        raise InvalidArgumentError(f"Property {key} must be an integer, but is: {value}") from None
+    # Java's integers have no spaces around them and no underscores within.
+    if not _INTEGER.fullmatch(value) or not -_INT_LIMIT <= int(value) < _INT_LIMIT:
+        raise InvalidArgumentError(f"Property {key} must be an integer, but is: {value}")
+    return int(value)
 
 
 def property_as_bool(properties: Mapping[str, str], key: str, default: bool) -> bool:

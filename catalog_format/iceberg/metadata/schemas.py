@@ -19,7 +19,7 @@ from catalog_format.iceberg.metadata.json_fields import (
     get_bool,
     get_int,
     get_int_or_none,
-    get_integers,
+    get_ints,
     get_string,
     get_string_or_none,
     shown,
@@ -55,14 +55,15 @@ class Schema:
     def __init__(self, raw: object) -> None:
         """Parse. Raises `InvalidArgumentError` for anything Iceberg Java's `SchemaParser` or `Schema` refuses."""
         self.raw = as_object(raw, "schema")
-        if self.raw.get("type", "struct") != "struct":
+        if self.raw.get("type") != "struct":
             raise InvalidArgumentError(f"Cannot create schema, not a struct type: {shown(self.raw.get('type'))}")
-        self.schema_id = get_int_or_none(self.raw, "schema-id") or INITIAL_SCHEMA_ID
+        get_int_or_none(self.raw, "schema-id")
+        self.schema_id = schema_id_of(self.raw)
         self.fields: dict[int, Field] = {}
         self._ids_by_name: dict[str, int] = {}
         self._ids_by_short_name: dict[str, int] = {}
         self._visit_struct(self.raw, None, (), ())
-        identifiers = get_integers(self.raw, "identifier-field-ids") if self.raw.get("identifier-field-ids") is not None else []
+        identifiers = get_ints(self.raw, "identifier-field-ids") if self.raw.get("identifier-field-ids") is not None else []
         self.identifier_field_ids = frozenset(identifiers)
         for field_id in identifiers:
             self._check_identifier_field(field_id)
@@ -97,14 +98,14 @@ class Schema:
             field_type = parse_type(node.get("type"))
             required = get_bool(node, "required")
             get_string_or_none(node, "doc")
-            if required and field_type.kind == "unknown":
-                raise InvalidArgumentError(f"Cannot create required field with unknown type: {name}")
             for key in ("initial-default", "write-default"):
                 check_default(field_type, node.get(key))
             field = Field(get_int(node, "id"), name, ".".join((*path, name)), field_type, required, parent_id, node.get("initial-default"))
             self._add(field, node["type"], (*path, name), (*short_path, name))
 
     def _add(self, field: Field, raw_type: Any, path: tuple[str, ...], short_path: tuple[str, ...]) -> None:
+        if field.required and field.type.kind == "unknown":
+            raise InvalidArgumentError(f"Cannot create required field with unknown type: {field.name}")
         if len(path) > _MAX_DEPTH:
             raise InvalidArgumentError(f"Invalid schema: fields are nested more than {_MAX_DEPTH} levels deep")
         if (other_id := self._ids_by_name.get(field.full_name)) is not None:
@@ -163,6 +164,11 @@ class Schema:
             field = self.fields[field.parent_id]
             found.append(field)
         return found
+
+
+def schema_id_of(raw: JsonObject) -> int:
+    """The id under which a schema is stored; the oldest writers left out the first one's."""
+    return int(raw.get("schema-id") or INITIAL_SCHEMA_ID)
 
 
 def with_fresh_ids(schema: Schema, schema_id: int) -> Schema:

@@ -22,6 +22,7 @@ MAIN_BRANCH: Final = "main"
 NO_SNAPSHOT_ID: Final = -1
 INITIAL_SEQUENCE_NUMBER: Final = 0
 
+_LATER_MEMBERS = frozenset({"first-row-id", "added-rows", "key-id"})
 _REF_MEMBERS = ("snapshot-id", "type", "min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms")
 
 
@@ -45,11 +46,12 @@ def checked_snapshot(raw: object) -> JsonObject:
     get_string_or_none(snapshot, "key-id")
     if "summary" in snapshot:
         get_string_map(snapshot, "summary")
-    # Only format v1 may list the manifests themselves.
     if "manifest-list" in snapshot:
         get_string(snapshot, "manifest-list")
     else:
+        # The oldest writers of format v1 listed the manifests themselves, and knew nothing of what came later.
         get_strings(snapshot, "manifests")
+        snapshot = {key: value for key, value in snapshot.items() if key not in _LATER_MEMBERS}
     first_row_id, added_rows = get_long_or_none(snapshot, "first-row-id"), get_long_or_none(snapshot, "added-rows")
     if first_row_id is not None and first_row_id < 0:
         raise InvalidArgumentError(f"Invalid first-row-id (cannot be negative): {first_row_id}")
@@ -60,26 +62,33 @@ def checked_snapshot(raw: object) -> JsonObject:
     return snapshot
 
 
-def checked_ref(raw: JsonObject) -> JsonObject:
+def parse_ref(raw: JsonObject) -> JsonObject:
     """A snapshot reference, without null members and with its type in lower case. Raises `InvalidArgumentError`."""
     ref = without_nulls(raw)
     get_long(ref, "snapshot-id")
     kind = get_string(ref, "type")
     if kind.lower() not in ("branch", "tag"):
         raise InvalidArgumentError(f"Invalid snapshot ref type: {kind}")
-    keep, snapshot_age = get_int_or_none(ref, "min-snapshots-to-keep"), get_long_or_none(ref, "max-snapshot-age-ms")
-    ref_age = get_long_or_none(ref, "max-ref-age-ms")
-    if kind.lower() == "tag" and keep is not None:
+    get_int_or_none(ref, "min-snapshots-to-keep")
+    get_long_or_none(ref, "max-snapshot-age-ms")
+    get_long_or_none(ref, "max-ref-age-ms")
+    return {**ref, "type": kind.lower()}
+
+
+def check_retention(ref: JsonObject) -> None:
+    """Raise `InvalidArgumentError` for retention that is not positive, or that tags do not have."""
+    is_tag = ref["type"] == "tag"
+    keep, snapshot_age, ref_age = ref.get("min-snapshots-to-keep"), ref.get("max-snapshot-age-ms"), ref.get("max-ref-age-ms")
+    if is_tag and keep is not None:
         raise InvalidArgumentError("Tags do not support setting minSnapshotsToKeep")
     if keep is not None and keep <= 0:
         raise InvalidArgumentError("Min snapshots to keep must be greater than 0")
-    if kind.lower() == "tag" and snapshot_age is not None:
+    if is_tag and snapshot_age is not None:
         raise InvalidArgumentError("Tags do not support setting maxSnapshotAgeMs")
     if snapshot_age is not None and snapshot_age <= 0:
         raise InvalidArgumentError("Max snapshot age must be greater than 0 ms")
     if ref_age is not None and ref_age <= 0:
         raise InvalidArgumentError("Max reference age must be greater than 0")
-    return {**ref, "type": kind.lower()}
 
 
 def same_ref(one: JsonObject, other: JsonObject) -> bool:

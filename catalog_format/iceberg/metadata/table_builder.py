@@ -17,10 +17,8 @@ from catalog_format.iceberg.metadata.table_checks import (
     check_table,
     default_spec,
 )
-from catalog_format.iceberg.metadata.table_draft import TableDraft
-from catalog_format.iceberg.metadata.table_updates import TABLE_UPDATES
-from catalog_format.iceberg.metadata.update_actions import action_of
-from catalog_format.iceberg.metadata.view_updates import VIEW_UPDATES
+from catalog_format.iceberg.metadata.table_draft import TableDraft, TableUpdate
+from catalog_format.iceberg.metadata.update_parser import parse_table_updates
 from catalog_format.ids import Ids
 
 DEFAULT_FORMAT_VERSION = 2
@@ -54,23 +52,24 @@ class TableMetadataBuilder:
         return self.draft.has_changes
 
     def apply(self, update: JsonObject) -> TableMetadataBuilder:
-        """Apply one update of the REST specification's `TableUpdate`.
-
-        Raises `InvalidArgumentError` if it is malformed, unknown or does not fit the table, and `ConflictError` if it
-        carries a sequence number or a first row id that the table has passed: refresh and try again.
-        """
-        action = action_of(update)
-        handler = TABLE_UPDATES.get(action)
-        if handler is None:
-            reason = "Cannot apply update to a table" if action in VIEW_UPDATES else "Unknown metadata update"
-            raise InvalidArgumentError(f"{reason}: {action}")
-        handler(self.draft, update)
-        return self
+        """Parse and apply one update of the REST specification's `TableUpdate`; raises as `apply_all` does."""
+        return self.apply_all([update])
 
     def apply_all(self, updates: Iterable[JsonObject]) -> TableMetadataBuilder:
-        """Apply updates in order; raises as `apply` does."""
+        """Parse updates, then apply them in order.
+
+        Raises `InvalidArgumentError` if one is malformed or unknown, and as `carry_out` does.
+        """
+        return self.carry_out(parse_table_updates(updates))
+
+    def carry_out(self, updates: Iterable[TableUpdate]) -> TableMetadataBuilder:
+        """Apply parsed updates in order.
+
+        Raises `InvalidArgumentError` if one does not fit the table, and `ConflictError` if it carries a sequence number
+        or a first row id that the table has passed: refresh and try again.
+        """
         for update in updates:
-            self.apply(update)
+            update(self.draft)
         return self
 
     def build(self, now_ms: int, previous_metadata_location: str | None = None) -> JsonObject:

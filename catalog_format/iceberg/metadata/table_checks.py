@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from catalog_format.errors import ConflictError, InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, shown
-from catalog_format.iceberg.metadata.partition_specs import INITIAL_SPEC_ID, parse_partition_spec
+from catalog_format.iceberg.metadata.partition_specs import parse_partition_spec, spec_id_of
 from catalog_format.iceberg.metadata.snapshots import INITIAL_SEQUENCE_NUMBER, MAIN_BRANCH, NO_SNAPSHOT_ID
 from catalog_format.iceberg.metadata.sort_orders import parse_sort_order
 from catalog_format.iceberg.metadata.table_draft import SUPPORTED_FORMAT_VERSION, TableDraft
@@ -30,11 +30,11 @@ def check_table(draft: TableDraft) -> None:
 
 
 def strip_trailing_slash(location: str) -> str:
-    """The location without slashes at its end. Raises `InvalidArgumentError` if it is empty."""
-    if not location:
-        raise InvalidArgumentError("path must not be null or empty")
+    """The location without slashes at its end. Raises `InvalidArgumentError` if nothing is left."""
     while location.endswith("/") and not location.endswith("://"):
         location = location[:-1]
+    if not location:
+        raise InvalidArgumentError("path must not be null or empty")
     return location
 
 
@@ -55,7 +55,7 @@ def check_layout(draft: TableDraft) -> None:
 def default_spec(draft: TableDraft) -> JsonObject:
     """The default spec. Raises `InvalidArgumentError` if it does not exist."""
     for spec in draft.specs:
-        if spec.get("spec-id", INITIAL_SPEC_ID) == draft.default_spec_id:
+        if spec_id_of(spec) == draft.default_spec_id:
             return spec
     raise InvalidArgumentError(f"Cannot find default partition spec: {draft.default_spec_id}")
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata import table_fields
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_string_or_none
 from catalog_format.iceberg.metadata.partition_specs import INITIAL_SPEC_ID
-from catalog_format.iceberg.metadata.schemas import INITIAL_SCHEMA_ID, Schema
+from catalog_format.iceberg.metadata.schemas import INITIAL_SCHEMA_ID, Schema, schema_id_of
 from catalog_format.iceberg.metadata.snapshots import INITIAL_SEQUENCE_NUMBER, NO_SNAPSHOT_ID
 from catalog_format.iceberg.metadata.sort_orders import UNSORTED_ORDER_ID
 
 # The REST specification's maximum; v4 is not final.
 SUPPORTED_FORMAT_VERSION = 3
+
+TableUpdate = Callable[["TableDraft"], object]
+"""A well-formed update: what it does to a draft. Raises `InvalidArgumentError` or `ConflictError` if it does not fit."""
 
 
 @dataclass
@@ -140,7 +144,7 @@ class TableDraft:
 
     def schema(self, schema_id: int) -> Schema | None:
         """The parsed schema of that id, None if there is none. Raises `InvalidArgumentError` if it cannot be parsed."""
-        raw = next((schema for schema in self.schemas if schema.get("schema-id", INITIAL_SCHEMA_ID) == schema_id), None)
+        raw = next((schema for schema in self.schemas if schema_id_of(schema) == schema_id), None)
         if raw is None:
             return None
         parsed = self._parsed_schemas.get(schema_id)

@@ -9,10 +9,9 @@ from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import JsonObject
 from catalog_format.iceberg.metadata.properties import property_as_bool, property_as_int
 from catalog_format.iceberg.metadata.schemas import Schema
-from catalog_format.iceberg.metadata.update_actions import action_of
-from catalog_format.iceberg.metadata.view_draft import SUPPORTED_VIEW_FORMAT_VERSION, ViewDraft
+from catalog_format.iceberg.metadata.update_parser import parse_view_updates
+from catalog_format.iceberg.metadata.view_draft import SUPPORTED_VIEW_FORMAT_VERSION, ViewDraft, ViewUpdate
 from catalog_format.iceberg.metadata.view_updates import (
-    VIEW_UPDATES,
     add_schema,
     add_version,
     assign_uuid,
@@ -54,21 +53,20 @@ class ViewMetadataBuilder:
         return self.draft.has_changes
 
     def apply(self, update: JsonObject) -> ViewMetadataBuilder:
-        """Apply one update of the REST specification's `ViewUpdate`.
-
-        Raises `InvalidArgumentError` if it is malformed, unknown or does not fit the view.
-        """
-        action = action_of(update)
-        handler = VIEW_UPDATES.get(action)
-        if handler is None:
-            raise InvalidArgumentError(f"Cannot apply update to a view: {action}")
-        handler(self.draft, update)
-        return self
+        """Parse and apply one update of the REST specification's `ViewUpdate`; raises as `apply_all` does."""
+        return self.apply_all([update])
 
     def apply_all(self, updates: Iterable[JsonObject]) -> ViewMetadataBuilder:
-        """Apply updates in order; raises as `apply` does."""
+        """Parse updates, then apply them in order.
+
+        Raises `InvalidArgumentError` if one is malformed, unknown or does not fit the view.
+        """
+        return self.carry_out(parse_view_updates(updates))
+
+    def carry_out(self, updates: Iterable[ViewUpdate]) -> ViewMetadataBuilder:
+        """Apply parsed updates in order. Raises `InvalidArgumentError` if one does not fit the view."""
         for update in updates:
-            self.apply(update)
+            update(self.draft)
         return self
 
     def build(self, now_ms: int) -> JsonObject:
@@ -105,9 +103,6 @@ def new_view_metadata(schema: JsonObject, view_version: JsonObject, location: st
     version = checked_version({"schema-id": 0, "version-id": _INITIAL_VERSION_ID, **view_version})
     if not version["representations"]:
         raise InvalidArgumentError("Cannot create view without specifying a query")
-    unsupported = sorted({item["type"] for item in version["representations"] if item["type"].lower() != "sql"})
-    if unsupported:
-        raise InvalidArgumentError(f"Found unsupported view representations: [{', '.join(unsupported)}]")
     builder = ViewMetadataBuilder(None, ids=ids)
     draft = builder.draft
     set_properties(draft, dict(properties))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from catalog_format.errors import InvalidArgumentError
@@ -9,6 +10,9 @@ from catalog_format.iceberg.metadata.json_fields import JsonObject, get_array, g
 
 # There is one version of the view format.
 SUPPORTED_VIEW_FORMAT_VERSION = 1
+
+ViewUpdate = Callable[["ViewDraft"], object]
+"""A well-formed update: what it does to a draft. Raises `InvalidArgumentError` if it does not fit."""
 
 
 @dataclass

@@ -1,6 +1,7 @@
-"""What each view update does to a draft: one function an action, in one registry.
+"""What each view update does to a draft: a parser an action, in one registry.
 
-Source: REST specification, schema `ViewUpdate`; Iceberg Java `MetadataUpdateParser` and `ViewMetadata.Builder`.
+A parser reads the update's JSON and gives what it does (`ViewUpdate`), so that a malformed request is known as such before
+anything of it is applied. Source: REST specification, schema `ViewUpdate`; Iceberg Java `MetadataUpdateParser` and `ViewMetadata.Builder`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Final
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_object, get_string
 from catalog_format.iceberg.metadata.properties import properties_to_remove, properties_to_set
-from catalog_format.iceberg.metadata.schemas import INITIAL_SCHEMA_ID, Schema, schema_key
-from catalog_format.iceberg.metadata.view_draft import ViewDraft
-from catalog_format.iceberg.metadata.view_versions import check_dialects, checked_version, same_version
+from catalog_format.iceberg.metadata.schemas import INITIAL_SCHEMA_ID, Schema, schema_id_of, schema_key
+from catalog_format.iceberg.metadata.view_draft import ViewDraft, ViewUpdate
+from catalog_format.iceberg.metadata.view_versions import check_representations, checked_version, same_version
 
 _LAST_ADDED = -1
 
@@ -22,7 +23,7 @@ def add_schema(draft: ViewDraft, schema: Schema) -> int:
     """Add a schema, unless an equal one exists, and return its id."""
     key, new_id = schema_key(schema.raw), INITIAL_SCHEMA_ID
     for existing in draft.schemas:
-        existing_id: int = existing.get("schema-id", INITIAL_SCHEMA_ID)
+        existing_id: int = schema_id_of(existing)
         if schema_key(existing) == key:
             return existing_id
         new_id = max(new_id, existing_id + 1)
@@ -47,9 +48,9 @@ def add_version(draft: ViewDraft, version: JsonObject) -> int:
         if draft.last_added_schema_id is None:
             raise InvalidArgumentError("Cannot set last added schema: no schema has been added")
         schema_id = draft.last_added_schema_id
-    if all(schema.get("schema-id", INITIAL_SCHEMA_ID) != schema_id for schema in draft.schemas):
+    if all(schema_id_of(schema) != schema_id for schema in draft.schemas):
         raise InvalidArgumentError(f"Cannot add version with unknown schema: {schema_id}")
-    check_dialects(version)
+    check_representations(version)
     draft.versions = [*draft.versions, {**version, "version-id": version_id, "schema-id": schema_id}]
     draft.added_version_ids.add(version_id)
     draft.last_added_version_id = version_id
@@ -96,12 +97,8 @@ def set_properties(draft: ViewDraft, updates: dict[str, str]) -> None:
         draft.has_changes = True
 
 
-def _apply_assign_uuid(draft: ViewDraft, update: JsonObject) -> None:
-    assign_uuid(draft, get_string(update, "uuid"))
-
-
-def _apply_upgrade_format_version(draft: ViewDraft, update: JsonObject) -> None:
-    version = get_int(update, "format-version")
+def upgrade_format_version(draft: ViewDraft, version: int) -> None:
+    """Raises `InvalidArgumentError` for an older version; one that is too new is for the build to refuse."""
     if version < draft.format_version:
         raise InvalidArgumentError(f"Cannot downgrade v{draft.format_version} view to v{version}")
     if version != draft.format_version:
@@ -109,40 +106,59 @@ def _apply_upgrade_format_version(draft: ViewDraft, update: JsonObject) -> None:
         draft.has_changes = True
 
 
-def _apply_set_location(draft: ViewDraft, update: JsonObject) -> None:
-    set_location(draft, get_string(update, "location"))
-
-
-def _apply_set_properties(draft: ViewDraft, update: JsonObject) -> None:
-    set_properties(draft, properties_to_set(update))
-
-
-def _apply_remove_properties(draft: ViewDraft, update: JsonObject) -> None:
-    removals = set(properties_to_remove(update))
+def remove_properties(draft: ViewDraft, removals: set[str]) -> None:
     if removals:
         draft.properties = {key: value for key, value in draft.properties.items() if key not in removals}
         draft.has_changes = True
 
 
-def _apply_add_schema(draft: ViewDraft, update: JsonObject) -> None:
-    add_schema(draft, Schema(get_object(update, "schema")))
+def _parse_assign_uuid(update: JsonObject) -> ViewUpdate:
+    uuid = get_string(update, "uuid")
+    return lambda draft: assign_uuid(draft, uuid)
 
 
-def _apply_add_view_version(draft: ViewDraft, update: JsonObject) -> None:
-    add_version(draft, checked_version(get_object(update, "view-version")))
+def _parse_upgrade_format_version(update: JsonObject) -> ViewUpdate:
+    version = get_int(update, "format-version")
+    return lambda draft: upgrade_format_version(draft, version)
 
 
-def _apply_set_current_view_version(draft: ViewDraft, update: JsonObject) -> None:
-    set_current_version(draft, get_int(update, "view-version-id"))
+def _parse_set_location(update: JsonObject) -> ViewUpdate:
+    location = get_string(update, "location")
+    return lambda draft: set_location(draft, location)
 
 
-VIEW_UPDATES: Final[dict[str, Callable[[ViewDraft, JsonObject], None]]] = {
-    "assign-uuid": _apply_assign_uuid,
-    "upgrade-format-version": _apply_upgrade_format_version,
-    "set-location": _apply_set_location,
-    "set-properties": _apply_set_properties,
-    "remove-properties": _apply_remove_properties,
-    "add-schema": _apply_add_schema,
-    "add-view-version": _apply_add_view_version,
-    "set-current-view-version": _apply_set_current_view_version,
+def _parse_set_properties(update: JsonObject) -> ViewUpdate:
+    updates = properties_to_set(update)
+    return lambda draft: set_properties(draft, updates)
+
+
+def _parse_remove_properties(update: JsonObject) -> ViewUpdate:
+    removals = set(properties_to_remove(update))
+    return lambda draft: remove_properties(draft, removals)
+
+
+def _parse_add_schema(update: JsonObject) -> ViewUpdate:
+    schema = Schema(get_object(update, "schema"))
+    return lambda draft: add_schema(draft, schema)
+
+
+def _parse_add_view_version(update: JsonObject) -> ViewUpdate:
+    version = checked_version(get_object(update, "view-version"))
+    return lambda draft: add_version(draft, version)
+
+
+def _parse_set_current_view_version(update: JsonObject) -> ViewUpdate:
+    version_id = get_int(update, "view-version-id")
+    return lambda draft: set_current_version(draft, version_id)
+
+
+VIEW_UPDATES: Final[dict[str, Callable[[JsonObject], ViewUpdate]]] = {
+    "assign-uuid": _parse_assign_uuid,
+    "upgrade-format-version": _parse_upgrade_format_version,
+    "set-location": _parse_set_location,
+    "set-properties": _parse_set_properties,
+    "remove-properties": _parse_remove_properties,
+    "add-schema": _parse_add_schema,
+    "add-view-version": _parse_add_view_version,
+    "set-current-view-version": _parse_set_current_view_version,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from catalog_format.errors import InvalidArgumentError
+from catalog_format.errors import InvalidArgumentError, InvalidViewVersionError
 from catalog_format.iceberg.metadata.json_fields import (
     JsonObject,
     as_object,
@@ -39,12 +39,15 @@ def checked_version(raw: object) -> JsonObject:
     return version
 
 
-def check_dialects(version: JsonObject) -> None:
-    """Raise `InvalidArgumentError` for two queries in one dialect."""
+def check_representations(version: JsonObject) -> None:
+    """Raise `InvalidArgumentError` for what is not SQL, and `InvalidViewVersionError` for two queries in one dialect."""
+    unsupported = sorted({item["type"] for item in version["representations"] if item["type"].lower() != "sql"})
+    if unsupported:
+        raise InvalidArgumentError(f"Found unsupported view representations: [{', '.join(unsupported)}]")
     seen = set()
     for dialect in _dialects(version):
         if dialect in seen:
-            raise InvalidArgumentError(f"Invalid view version: Cannot add multiple queries for dialect {dialect}")
+            raise InvalidViewVersionError(f"Invalid view version: Cannot add multiple queries for dialect {dialect}")
         seen.add(dialect)
 
 

@@ -9,7 +9,8 @@ from catalog_format.keys import USER_TYPES, ObjectType, children_range, identifi
 from catalog_format.pb import catalog_pb2 as pb
 
 _VERBS = {Verb.CREATE: "create", Verb.UPDATE: "update", Verb.DROP: "drop", Verb.MOVE: "rename"}
-_USER_TYPE_NAMES = frozenset(object_type.name.lower() for object_type in USER_TYPES)
+_CATALOG = ObjectType.CATALOG.name.lower()
+_TOLD_TYPE_NAMES = frozenset(object_type.name.lower() for object_type in USER_TYPES) | {_CATALOG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,15 @@ class ActionFacts:
     summary: str
 
     @property
-    def is_users(self) -> bool:
-        """Whether it is about something that a user made, not about Treeline's own bookkeeping."""
-        return self.type in _USER_TYPE_NAMES
+    def is_told(self) -> bool:
+        """Whether it is about something that a user made or about the catalog as a whole, not about Treeline's own bookkeeping."""
+        return self.type in _TOLD_TYPE_NAMES
 
     @property
     def words(self) -> str:
         """Such as "update table ns.t: add-snapshot, set-snapshot-ref"."""
+        if self.type == _CATALOG:
+            return f"{self.verb} the catalog: {self.summary}"
         target = f" to {'.'.join(self.target)}" if self.target else ""
         return f"{self.verb} {self.type} {'.'.join(self.name)}{target}" + (f": {self.summary}" if self.summary else "")
 

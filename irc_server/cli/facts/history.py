@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from catalog_format.catalog import StoredCatalog
 from catalog_format.changes import isolation_from_pb
 from catalog_format.definitions import read_definition
+from catalog_format.door import TransactionStatus
+from catalog_format.errors import LostFileError, NoSuchTransactionError
 from catalog_format.keys import outcome_key
 from catalog_format.node import Root
 from catalog_format.pb import catalog_pb2 as pb
@@ -41,19 +43,21 @@ class VersionFacts:
 
     version: int
     created_at: str
+    given_up: bool
+    """Whether its state cannot be read any more, or is not promised any more."""
     transactions: tuple[RecordFacts, ...]
 
 
 async def history(catalog: StoredCatalog, limit: int) -> AsyncGenerator[VersionFacts, None]:
-    """Kept versions, newest first; at most `limit`, all if that is 0. Raises `CorruptFileError`."""
+    """Versions, newest first, those given up included; at most `limit`, all if that is 0. Raises `CorruptFileError`."""
     latest = await catalog.versions.confirm()
-    versions = range(latest.version, latest.header.oldest - 1, -1)
+    versions = range(latest.version, -1, -1)
     waiting = deque(versions[:limit] if limit else versions)
     reading: deque[asyncio.Task[VersionFacts]] = deque()
     try:
         while waiting or reading:
             while waiting and len(reading) < _AHEAD:
-                reading.append(asyncio.create_task(_version(catalog, waiting.popleft())))
+                reading.append(asyncio.create_task(_version(catalog, waiting.popleft(), latest.header.oldest)))
             yield await reading.popleft()
     finally:
         for task in reading:
@@ -63,7 +67,7 @@ async def history(catalog: StoredCatalog, limit: int) -> AsyncGenerator[VersionF
 
 async def actions_in(catalog: StoredCatalog, version: int, transaction_id: str) -> tuple[ActionFacts, ...]:
     """What a transaction did in a version; nothing if that version does not name it."""
-    for row in (await catalog.versions.read(version)).actions:
+    for row in (await catalog.versions.trace(version)).actions:
         record = pb.TransactionRecord.FromString(row.value or b"")
         if record.transaction_id == transaction_id:
             return tuple(action_of(action) for action in record.actions)
@@ -78,18 +82,34 @@ async def verdict_in(catalog: StoredCatalog, root: Root, base_version: int, tran
     return pb.Outcome.FromString(await read_definition(entry.value or b"", catalog.storage))
 
 
-async def _version(catalog: StoredCatalog, version: int) -> VersionFacts:
-    root = await catalog.versions.read(version)
+async def _version(catalog: StoredCatalog, version: int, oldest: int) -> VersionFacts:
+    root = await catalog.versions.trace(version)
     records = [await _record(catalog, root, row.value or b"") for row in root.actions]
-    return VersionFacts(version, iso(root.header.created_at_ms), tuple(records))
+    return VersionFacts(version, iso(root.header.created_at_ms), root.stub or version < oldest, tuple(records))
 
 
 async def _record(catalog: StoredCatalog, root: Root, data: bytes) -> RecordFacts:
     record = pb.TransactionRecord.FromString(data)
     actions = tuple(action_of(action) for action in record.actions)
     # Without actions it only read, or it was refused: the verdict tells.
-    outcome = None if actions else await verdict_in(catalog, root, record.base_version, record.transaction_id)
-    refusal = outcome.reason if outcome is not None and not outcome.committed else None
+    refusal = None if actions else await _refusal(catalog, root, record)
     return RecordFacts(
         record.transaction_id, record.agent, isolation_from_pb(record.isolation).value, record.base_version, refusal, actions
     )
+
+
+async def _refusal(catalog: StoredCatalog, root: Root, record: pb.TransactionRecord) -> str | None:
+    """Why a transaction was refused in a version; None if it was not."""
+    if not root.stub:
+        try:
+            outcome = await verdict_in(catalog, root, record.base_version, record.transaction_id)
+            return outcome.reason if outcome is not None and not outcome.committed else None
+        except LostFileError:
+            # Given up, though its root is not a stub yet.
+            pass
+    # A stub holds no verdicts; the transaction's log repeats them.
+    try:
+        image = await catalog.logs.load(record.transaction_id)
+    except NoSuchTransactionError:
+        return None
+    return image.reason if image.status is TransactionStatus.REFUSED else None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from catalog_format.catalog import StoredCatalog
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.node import Root
+from catalog_format.scopes.latest import kept
 from irc_server.wire.moments import timestamp_ms
 
 _VERSION = re.compile(r"v?(\d{1,11})")
@@ -27,7 +28,7 @@ async def root_at(catalog: StoredCatalog, text: str | None) -> Root:
         return await catalog.versions.confirm()
     number = _VERSION.fullmatch(text)
     if number is not None:
-        return await catalog.versions.read(int(number[1]))
+        return await kept(catalog.versions, int(number[1]))
     moment = timestamp_ms(text)
     if moment is None:
         raise InvalidArgumentError(

@@ -12,7 +12,7 @@ from catalog_format.catalog import StoredCatalog
 from catalog_format.definitions import file_of, read_definition
 from catalog_format.errors import InvalidArgumentError, NotFoundError
 from catalog_format.iceberg.locations import Locations
-from catalog_format.keys import USER_TYPES, ObjectType, describe, object_key, type_of, type_range
+from catalog_format.keys import USER_TYPES, Identifier, ObjectType, describe, identifier_of, object_key, type_of, type_range
 from catalog_format.node import Entry, Root
 from catalog_format.objects import NamespaceDefinition, TableDefinition, ViewDefinition
 from catalog_format.pb import catalog_pb2 as pb
@@ -72,6 +72,14 @@ async def find_objects(catalog: StoredCatalog, root: Root, text: str) -> list[De
     if not found:
         raise NotFoundError(f"Nothing is called {text} in version {root.version} of {catalog.url}")
     return [await _details(catalog, root, entry) for entry in found]
+
+
+def table_named(text: str) -> Identifier:
+    """The table that a dotted name, or a key as listed, stands for, whether it is there or not. Raises `InvalidArgumentError`."""
+    for key in _keys(text):
+        if type_of(key) is ObjectType.TABLE:
+            return identifier_of(key)
+    raise InvalidArgumentError(f"{text!r} is not the key of a table")
 
 
 def _keys(text: str) -> list[bytes]:

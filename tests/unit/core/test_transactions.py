@@ -18,6 +18,7 @@ from catalog_format.errors import (
     TransactionEndedError,
 )
 from catalog_format.storage import (
+    CrashAfter,
     CrashBefore,
     FaultyStorage,
     LostReply,
@@ -158,7 +159,7 @@ async def test_bad_ids_and_lifetimes_are_refused() -> None:
             await catalog.transactions.begin("1")
 
 
-async def test_begin_on_a_stale_root_moves_its_base_to_the_latest() -> None:
+async def test_begin_in_a_process_that_lags_behind_is_on_the_latest_version() -> None:
     store = MemoryStorage()
     async with opened(store) as one, opened(store) as other:
         await make_table(other.main, "ns", "t")
@@ -264,21 +265,18 @@ async def test_begin_does_not_end_a_transaction_that_somebody_works_in_already()
             assert await properties_of(other.main, "ns", "t") == {"a": "1"}
 
 
-async def test_a_rebase_of_begin_does_not_revive_what_was_rolled_back() -> None:
+async def test_a_begin_that_dies_after_its_first_put_leaves_a_base_that_is_not_stale() -> None:
+    """Whoever repeats the BEGIN is told that the transaction exists, and goes on in it."""
     clock, store = ManualClock(), MemoryStorage()
+    faulty = FaultyStorage(store, ScriptedPlan(Rule(CrashAfter(), "put_if_absent", "dtxn-open/*")), clock)
     async with opened(store, clock=clock) as other:
-
-        class EndingStorage(FaultyStorage):
-            async def put_if_absent(self, path: str, data: bytes) -> bool:
-                if path.startswith("dtxn/1/"):
-                    await other.transactions.rollback("1")
-                    await other.transactions.close()
-                return await super().put_if_absent(path, data)
-
-        async with opened(EndingStorage(store, ScriptedPlan(), clock), clock=clock) as catalog:
-            await other.main.create_namespace(("later",), {})
-            assert (await catalog.transactions.begin("1")).status is TransactionStatus.ROLLED_BACK
-            assert (await other.transactions.load("1")).status is TransactionStatus.ROLLED_BACK
+        with pytest.raises(Crash):
+            async with opened(faulty, clock=clock) as dying:
+                await make_table(other.main, "ns", "t")
+                await dying.transactions.begin("1")
+        with pytest.raises(AlreadyExistsError):
+            await other.transactions.begin("1")
+        assert await (await other.within("1")).table_exists(("ns", "t"))
 
 
 async def test_a_purge_inside_leaves_one_wish() -> None:

@@ -7,10 +7,20 @@ from typing import Any
 import pytest
 
 from catalog_format.errors import ConflictError, InvalidArgumentError, RequirementFailedError
-from catalog_format.iceberg.metadata import check_table_requirement, check_view_requirement
+from catalog_format.iceberg.metadata import parse_table_requirements, parse_view_requirements
 from tests.unit.iceberg.examples import Json, apply, set_ref, table_with_snapshots
 
 TABLE = apply(table_with_snapshots(2), set_ref("old", 1, "tag")) | {"table-uuid": "AA-11"}
+
+
+def _check_table(requirement: Any, base: Json | None) -> None:
+    for check in parse_table_requirements([requirement]):
+        check(base)
+
+
+def _check_view(requirement: Json, base: Json) -> None:
+    for check in parse_view_requirements([requirement]):
+        check(base)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +38,7 @@ TABLE = apply(table_with_snapshots(2), set_ref("old", 1, "tag")) | {"table-uuid"
     ],
 )
 def test_requirements_that_hold(requirement: Json) -> None:
-    check_table_requirement(requirement, TABLE)
+    _check_table(requirement, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -58,15 +68,15 @@ def test_requirements_that_hold(requirement: Json) -> None:
 )
 def test_requirements_that_fail_say_what_java_says(requirement: Json, message: str) -> None:
     with pytest.raises(RequirementFailedError) as failed:
-        check_table_requirement(requirement, TABLE)
+        _check_table(requirement, TABLE)
     assert str(failed.value) == f"Requirement failed: {message}"
     assert isinstance(failed.value, ConflictError)
 
 
 def test_requirements_without_a_table() -> None:
-    check_table_requirement({"type": "assert-create"}, None)
-    check_table_requirement({"type": "assert-last-assigned-field-id", "last-assigned-field-id": 2}, None)
-    check_table_requirement({"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 2}, None)
+    _check_table({"type": "assert-create"}, None)
+    _check_table({"type": "assert-last-assigned-field-id", "last-assigned-field-id": 2}, None)
+    _check_table({"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 2}, None)
     for requirement in (
         {"type": "assert-table-uuid", "uuid": "u"},
         {"type": "assert-ref-snapshot-id", "ref": "main"},
@@ -75,7 +85,7 @@ def test_requirements_without_a_table() -> None:
         {"type": "assert-default-sort-order-id", "default-sort-order-id": 0},
     ):
         with pytest.raises(RequirementFailedError, match="table does not exist"):
-            check_table_requirement(requirement, None)
+            _check_table(requirement, None)
 
 
 @pytest.mark.parametrize(
@@ -97,15 +107,15 @@ def test_requirements_without_a_table() -> None:
 )
 def test_malformed_requirements_are_the_clients_mistake(requirement: Any) -> None:
     with pytest.raises(InvalidArgumentError):
-        check_table_requirement(requirement, TABLE)
+        _check_table(requirement, TABLE)
 
 
 def test_the_requirement_of_views() -> None:
     view = {"view-uuid": "aa"}
-    check_view_requirement({"type": "assert-view-uuid", "uuid": "AA"}, view)
+    _check_view({"type": "assert-view-uuid", "uuid": "AA"}, view)
     with pytest.raises(RequirementFailedError, match="Requirement failed: view UUID does not match: expected aa != bb"):
-        check_view_requirement({"type": "assert-view-uuid", "uuid": "bb"}, view)
+        _check_view({"type": "assert-view-uuid", "uuid": "bb"}, view)
     with pytest.raises(InvalidArgumentError, match="Cannot validate requirement against a view: assert-create"):
-        check_view_requirement({"type": "assert-create"}, view)
+        _check_view({"type": "assert-create"}, view)
     with pytest.raises(InvalidArgumentError, match="Unknown update requirement: x"):
-        check_view_requirement({"type": "x"}, view)
+        _check_view({"type": "x"}, view)

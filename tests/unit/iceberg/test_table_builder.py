@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from catalog_format.errors import InvalidArgumentError
-from catalog_format.iceberg.metadata import TableMetadataBuilder, check_table_requirement
+from catalog_format.iceberg.metadata import TableMetadataBuilder, parse_table_requirements
 from tests.unit.iceberg.examples import (
     BASE_FILE,
     LATER,
@@ -172,8 +172,12 @@ def test_metadata_of_early_writers_is_read_and_completed() -> None:
     assert (result["default-spec-id"], result["last-partition-id"]) == (0, 1000)
     assert result["sort-orders"] == [{"order-id": 0, "fields": []}]
     assert result["refs"] == {"main": {"snapshot-id": 7, "type": "branch"}}
-    check_table_requirement({"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7}, v1_of_an_early_writer())
-    check_table_requirement({"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 1000}, v1_of_an_early_writer())
+    requirements = [
+        {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7},
+        {"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": 1000},
+    ]
+    for check in parse_table_requirements(requirements):
+        check(v1_of_an_early_writer())
 
 
 @pytest.mark.parametrize(

@@ -169,11 +169,14 @@ def test_a_staged_create_is_built_from_its_updates() -> None:
     assert metadata["metadata-log"] == []
 
 
-def test_what_binds_to_no_column_may_come_before_the_schema() -> None:
-    first = [{"action": "add-sort-order", "sort-order": order()}, {"action": "add-spec", "spec": spec()}]
-    rest = [update for update in STAGED if update["action"] not in ("add-sort-order", "add-spec")]
-    metadata = table_metadata_from_updates([*first, *rest], SeededIds(1), NOW)
-    assert (metadata["partition-specs"], metadata["sort-orders"]) == ([spec()], [order()])
+def test_the_unsorted_order_may_come_before_the_schema_and_a_spec_may_not() -> None:
+    def moved_up(action: str, **members: Any) -> list[Json]:
+        return [{"action": action, **members}, *(update for update in STAGED if update["action"] != action)]
+
+    unsorted = moved_up("add-sort-order", **{"sort-order": order()})
+    assert table_metadata_from_updates(unsorted, SeededIds(1), NOW)["sort-orders"] == [order()]
+    with pytest.raises(InvalidArgumentError, match="Cannot find current schema"):
+        table_metadata_from_updates(moved_up("add-spec", spec=spec()), SeededIds(1), NOW)
 
 
 def test_the_first_upgrade_decides_the_version_of_a_staged_create() -> None:

@@ -11,12 +11,12 @@ from catalog_format.iceberg.metadata import TableMetadataBuilder
 from catalog_format.iceberg.metadata.table_updates import TABLE_UPDATES
 from tests.unit.iceberg.examples import Json, apply, table, table_with_snapshots
 
-# REST specification, schema `TableUpdate`, and the deprecated enable-row-lineage.
+# REST specification, schema `TableUpdate`.
 SPECIFIED = (
     "assign-uuid upgrade-format-version add-schema set-current-schema add-spec set-default-spec add-sort-order "
     "set-default-sort-order add-snapshot set-snapshot-ref remove-snapshots remove-snapshot-ref set-location set-properties "
     "remove-properties set-statistics remove-statistics set-partition-statistics remove-partition-statistics "
-    "remove-partition-specs remove-schemas add-encryption-key remove-encryption-key enable-row-lineage"
+    "remove-partition-specs remove-schemas add-encryption-key remove-encryption-key"
 )
 
 
@@ -32,7 +32,7 @@ def test_every_specified_update_is_there() -> None:
     ("update", "message"),
     [
         ({"action": "fly"}, "Unknown metadata update: fly"),
-        ({"action": "add-view-version"}, "Cannot apply update to a table: add-view-version"),
+        ({"action": "set-current-view-version", "view-version-id": 1}, "Cannot apply update to a table: set-current-view-version"),
         ({"updates": {}}, "Missing field: action"),
         ({"action": 7}, "Cannot parse to a string value: action: 7"),
         ("set-location", "Cannot parse metadata update from non-object value"),
@@ -67,12 +67,6 @@ def test_upgrades_write_what_the_version_needs_and_drop_what_it_has_no_place_for
     v3 = apply(table(), {"action": "upgrade-format-version", "format-version": 3})
     assert (v3["next-row-id"], v3["current-snapshot-id"]) == (0, None)
     assert not TableMetadataBuilder(v3).apply({"action": "upgrade-format-version", "format-version": 3}).has_changes
-
-
-def test_row_lineage_is_part_of_v3() -> None:
-    assert not TableMetadataBuilder(table(3)).apply({"action": "enable-row-lineage"}).has_changes
-    with pytest.raises(InvalidArgumentError, match="row lineage"):
-        apply(table(2), {"action": "enable-row-lineage"})
 
 
 def test_v2_needs_a_uuid() -> None:

@@ -212,7 +212,7 @@ def test_location_properties_and_uuid() -> None:
     [
         ({"action": "upgrade-format-version", "format-version": 0}, "Cannot downgrade v1 view to v0"),
         ({"action": "upgrade-format-version", "format-version": 2}, "Unsupported format version: 2"),
-        ({"action": "add-snapshot"}, "Cannot apply update to a view: add-snapshot"),
+        ({"action": "remove-snapshots", "snapshot-ids": []}, "Cannot apply update to a view: remove-snapshots"),
         ({"action": "add-view-version"}, "view-version"),
         ({"action": "set-current-view-version"}, "view-version-id"),
         ({"action": "add-schema", "schema": 1}, "schema"),

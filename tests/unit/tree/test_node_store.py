@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from catalog_format.errors import CorruptFileError, StoreDeniedError, StoreThrottledError
+from catalog_format.errors import CorruptFileError, LostFileError, StoreDeniedError, StoreThrottledError
 from catalog_format.node import Entry
 from catalog_format.node_codec import EncodedNode, encode_node
 from catalog_format.node_store import MOST_READS, MOST_TRIES, MOST_WRITES, NodeStore
@@ -137,7 +137,7 @@ async def test_a_cancelled_reader_does_not_cancel_the_others(store: Store) -> No
 async def test_an_error_reaches_every_reader_and_is_not_kept(store: Store) -> None:
     nodes, _ = fresh(store)
     results = await asyncio.gather(*(nodes.node(leaf(1).name) for _ in range(3)), return_exceptions=True)
-    assert [type(result) for result in results] == [CorruptFileError] * 3
+    assert [type(result) for result in results] == [LostFileError] * 3
     await nodes.upload([leaf(1)])
     assert (await nodes.node(leaf(1).name)).name == leaf(1).name
 

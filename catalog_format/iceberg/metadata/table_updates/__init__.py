@@ -1,6 +1,8 @@
-"""What each table update does to a draft: one function an action, in one registry.
+"""What each table update does to a draft: a parser an action, in one registry.
 
-Source: REST specification, schema `TableUpdate`; Iceberg Java `MetadataUpdateParser` and `TableMetadata.Builder`.
+A parser reads the update's JSON and gives what it does (`TableUpdate`), so that a malformed request is known as such before
+anything of it is applied. Source: REST specification, schema `TableUpdate`; Iceberg Java `MetadataUpdateParser` and
+`TableMetadata.Builder`.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from catalog_format.iceberg.metadata.json_fields import JsonObject
-from catalog_format.iceberg.metadata.table_draft import TableDraft
+from catalog_format.iceberg.metadata.table_draft import TableUpdate
 from catalog_format.iceberg.metadata.table_updates import (
     encryption_key,
     partition_spec,
@@ -20,29 +22,28 @@ from catalog_format.iceberg.metadata.table_updates import (
     table,
 )
 
-TABLE_UPDATES: Final[dict[str, Callable[[TableDraft, JsonObject], None]]] = {
-    "assign-uuid": table.apply_assign_uuid,
-    "upgrade-format-version": table.apply_upgrade_format_version,
-    "enable-row-lineage": table.apply_enable_row_lineage,
-    "set-location": table.apply_set_location,
-    "set-properties": table.apply_set_properties,
-    "remove-properties": table.apply_remove_properties,
-    "add-schema": schema.apply_add_schema,
-    "set-current-schema": schema.apply_set_current_schema,
-    "remove-schemas": schema.apply_remove_schemas,
-    "add-spec": partition_spec.apply_add_spec,
-    "set-default-spec": partition_spec.apply_set_default_spec,
-    "remove-partition-specs": partition_spec.apply_remove_partition_specs,
-    "add-sort-order": sort_order.apply_add_sort_order,
-    "set-default-sort-order": sort_order.apply_set_default_sort_order,
-    "add-snapshot": snapshot.apply_add_snapshot,
-    "remove-snapshots": snapshot.apply_remove_snapshots,
-    "set-snapshot-ref": snapshot.apply_set_snapshot_ref,
-    "remove-snapshot-ref": snapshot.apply_remove_snapshot_ref,
-    "set-statistics": statistics.apply_set_statistics,
-    "remove-statistics": statistics.apply_remove_statistics,
-    "set-partition-statistics": statistics.apply_set_partition_statistics,
-    "remove-partition-statistics": statistics.apply_remove_partition_statistics,
-    "add-encryption-key": encryption_key.apply_add_encryption_key,
-    "remove-encryption-key": encryption_key.apply_remove_encryption_key,
+TABLE_UPDATES: Final[dict[str, Callable[[JsonObject], TableUpdate]]] = {
+    "assign-uuid": table.parse_assign_uuid,
+    "upgrade-format-version": table.parse_upgrade_format_version,
+    "set-location": table.parse_set_location,
+    "set-properties": table.parse_set_properties,
+    "remove-properties": table.parse_remove_properties,
+    "add-schema": schema.parse_add_schema,
+    "set-current-schema": schema.parse_set_current_schema,
+    "remove-schemas": schema.parse_remove_schemas,
+    "add-spec": partition_spec.parse_add_spec,
+    "set-default-spec": partition_spec.parse_set_default_spec,
+    "remove-partition-specs": partition_spec.parse_remove_partition_specs,
+    "add-sort-order": sort_order.parse_add_sort_order,
+    "set-default-sort-order": sort_order.parse_set_default_sort_order,
+    "add-snapshot": snapshot.parse_add_snapshot,
+    "remove-snapshots": snapshot.parse_remove_snapshots,
+    "set-snapshot-ref": snapshot.parse_set_snapshot_ref,
+    "remove-snapshot-ref": snapshot.parse_remove_snapshot_ref,
+    "set-statistics": statistics.parse_set_statistics,
+    "remove-statistics": statistics.parse_remove_statistics,
+    "set-partition-statistics": statistics.parse_set_partition_statistics,
+    "remove-partition-statistics": statistics.parse_remove_partition_statistics,
+    "add-encryption-key": encryption_key.parse_add_encryption_key,
+    "remove-encryption-key": encryption_key.parse_remove_encryption_key,
 }

@@ -8,17 +8,32 @@ from base64 import b64decode
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import (
     JsonObject,
+    as_object,
     get_object,
     get_string,
     get_string_map,
     get_string_or_none,
     without_nulls,
 )
-from catalog_format.iceberg.metadata.table_draft import TableDraft
+from catalog_format.iceberg.metadata.table_draft import TableDraft, TableUpdate
 
 
-def apply_add_encryption_key(draft: TableDraft, update: JsonObject) -> None:
-    key = without_nulls(get_object(update, "encryption-key"))
+def add_encryption_key(draft: TableDraft, key: JsonObject) -> None:
+    if all(existing["key-id"] != key["key-id"] for existing in draft.encryption_keys):
+        draft.encryption_keys = [*draft.encryption_keys, key]
+        draft.has_changes = True
+
+
+def remove_encryption_key(draft: TableDraft, key_id: str) -> None:
+    kept = [key for key in draft.encryption_keys if key["key-id"] != key_id]
+    if len(kept) != len(draft.encryption_keys):
+        draft.encryption_keys = kept
+        draft.has_changes = True
+
+
+def checked_key(raw: object) -> JsonObject:
+    """The key, once all that readers rely on is known to be there; null members are left out. Raises `InvalidArgumentError`."""
+    key = without_nulls(as_object(raw, "encryption key"))
     key_id = get_string(key, "key-id")
     try:
         b64decode(get_string(key, "encrypted-key-metadata"), validate=True)
@@ -27,14 +42,14 @@ def apply_add_encryption_key(draft: TableDraft, update: JsonObject) -> None:
     get_string_or_none(key, "encrypted-by-id")
     if "properties" in key:
         get_string_map(key, "properties")
-    if all(existing["key-id"] != key_id for existing in draft.encryption_keys):
-        draft.encryption_keys = [*draft.encryption_keys, key]
-        draft.has_changes = True
+    return key
 
 
-def apply_remove_encryption_key(draft: TableDraft, update: JsonObject) -> None:
+def parse_add_encryption_key(update: JsonObject) -> TableUpdate:
+    key = checked_key(get_object(update, "encryption-key"))
+    return lambda draft: add_encryption_key(draft, key)
+
+
+def parse_remove_encryption_key(update: JsonObject) -> TableUpdate:
     key_id = get_string(update, "key-id")
-    kept = [key for key in draft.encryption_keys if key["key-id"] != key_id]
-    if len(kept) != len(draft.encryption_keys):
-        draft.encryption_keys = kept
-        draft.has_changes = True
+    return lambda draft: remove_encryption_key(draft, key_id)

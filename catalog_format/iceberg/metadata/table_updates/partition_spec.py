@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from catalog_format.errors import InvalidArgumentError
-from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_integers, get_object, shown
+from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_ints, get_object, shown
 from catalog_format.iceberg.metadata.partition_specs import (
     FIRST_PARTITION_FIELD_ID,
     INITIAL_SPEC_ID,
@@ -13,8 +13,9 @@ from catalog_format.iceberg.metadata.partition_specs import (
     PartitionField,
     PartitionSpec,
     parse_partition_spec,
+    spec_id_of,
 )
-from catalog_format.iceberg.metadata.table_draft import TableDraft
+from catalog_format.iceberg.metadata.table_draft import TableDraft, TableUpdate
 
 _LAST_ADDED = -1
 
@@ -23,9 +24,9 @@ def add_spec(draft: TableDraft, spec: PartitionSpec) -> int:
     """Add a spec, unless one with the same fields exists, and return its id. Raises `InvalidArgumentError`."""
     existing_specs = [parse_partition_spec(existing) for existing in draft.specs]
     spec = _with_field_ids(draft, spec, existing_specs)
-    if spec.fields:
-        spec.check_names(draft.current_schema())
-        spec.check_compatible(draft.current_schema())
+    schema = draft.current_schema()
+    spec.check_names(schema)
+    spec.check_compatible(schema)
     new_id = INITIAL_SPEC_ID
     for existing in existing_specs:
         existing_id = existing.spec_id if existing.spec_id is not None else INITIAL_SPEC_ID
@@ -59,21 +60,28 @@ def set_default_spec(draft: TableDraft, spec_id: int) -> None:
         draft.has_changes = draft.layout_changed = True
 
 
-def apply_add_spec(draft: TableDraft, update: JsonObject) -> None:
-    add_spec(draft, parse_partition_spec(get_object(update, "spec")))
-
-
-def apply_set_default_spec(draft: TableDraft, update: JsonObject) -> None:
-    set_default_spec(draft, get_int(update, "spec-id"))
-
-
-def apply_remove_partition_specs(draft: TableDraft, update: JsonObject) -> None:
-    spec_ids = set(get_integers(update, "spec-ids"))
+def remove_partition_specs(draft: TableDraft, spec_ids: set[int]) -> None:
+    """Remove those that exist. Raises `InvalidArgumentError` for the default one."""
     if draft.default_spec_id in spec_ids:
         raise InvalidArgumentError("Cannot remove the default partition spec")
     if spec_ids:
-        draft.specs = [spec for spec in draft.specs if spec.get("spec-id", INITIAL_SPEC_ID) not in spec_ids]
+        draft.specs = [spec for spec in draft.specs if spec_id_of(spec) not in spec_ids]
         draft.has_changes = draft.layout_changed = True
+
+
+def parse_add_spec(update: JsonObject) -> TableUpdate:
+    spec = parse_partition_spec(get_object(update, "spec"))
+    return lambda draft: add_spec(draft, spec)
+
+
+def parse_set_default_spec(update: JsonObject) -> TableUpdate:
+    spec_id = get_int(update, "spec-id")
+    return lambda draft: set_default_spec(draft, spec_id)
+
+
+def parse_remove_partition_specs(update: JsonObject) -> TableUpdate:
+    spec_ids = set(get_ints(update, "spec-ids"))
+    return lambda draft: remove_partition_specs(draft, spec_ids)
 
 
 def _with_field_ids(draft: TableDraft, spec: PartitionSpec, existing_specs: list[PartitionSpec]) -> PartitionSpec:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from catalog_format.errors import InvalidArgumentError
-from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_integers, get_object
-from catalog_format.iceberg.metadata.schemas import INITIAL_SCHEMA_ID, Schema, schema_key
-from catalog_format.iceberg.metadata.table_draft import TableDraft
+from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_ints, get_object
+from catalog_format.iceberg.metadata.schemas import Schema, schema_id_of, schema_key
+from catalog_format.iceberg.metadata.table_draft import TableDraft, TableUpdate
 
 _LAST_ADDED = -1
 
@@ -43,27 +43,34 @@ def set_current_schema(draft: TableDraft, schema_id: int) -> None:
     draft.has_changes = draft.layout_changed = True
 
 
-def apply_add_schema(draft: TableDraft, update: JsonObject) -> None:
-    add_schema(draft, Schema(get_object(update, "schema")))
-
-
-def apply_set_current_schema(draft: TableDraft, update: JsonObject) -> None:
-    set_current_schema(draft, get_int(update, "schema-id"))
-
-
-def apply_remove_schemas(draft: TableDraft, update: JsonObject) -> None:
-    schema_ids = set(get_integers(update, "schema-ids"))
+def remove_schemas(draft: TableDraft, schema_ids: set[int]) -> None:
+    """Remove those that exist. Raises `InvalidArgumentError` for the current one."""
     if draft.current_schema_id in schema_ids:
         raise InvalidArgumentError("Cannot remove the current schema")
     if schema_ids:
-        draft.schemas = [schema for schema in draft.schemas if schema.get("schema-id", INITIAL_SCHEMA_ID) not in schema_ids]
+        draft.schemas = [schema for schema in draft.schemas if schema_id_of(schema) not in schema_ids]
         draft.has_changes = draft.layout_changed = True
+
+
+def parse_add_schema(update: JsonObject) -> TableUpdate:
+    schema = Schema(get_object(update, "schema"))
+    return lambda draft: add_schema(draft, schema)
+
+
+def parse_set_current_schema(update: JsonObject) -> TableUpdate:
+    schema_id = get_int(update, "schema-id")
+    return lambda draft: set_current_schema(draft, schema_id)
+
+
+def parse_remove_schemas(update: JsonObject) -> TableUpdate:
+    schema_ids = set(get_ints(update, "schema-ids"))
+    return lambda draft: remove_schemas(draft, schema_ids)
 
 
 def _reused_or_new_id(draft: TableDraft, schema: Schema) -> tuple[int, bool]:
     key, new_id = schema_key(schema.raw), draft.current_schema_id
     for existing in draft.schemas:
-        existing_id = existing.get("schema-id", INITIAL_SCHEMA_ID)
+        existing_id = schema_id_of(existing)
         if schema_key(existing) == key:
             return existing_id, True
         new_id = max(new_id, existing_id + 1)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from catalog_format.errors import ConflictError, InvalidArgumentError
-from catalog_format.iceberg.metadata.json_fields import JsonObject, get_integers, get_long_or_none, get_object, get_string
+from catalog_format.iceberg.metadata.json_fields import JsonObject, get_long_or_none, get_longs, get_object, get_string
 from catalog_format.iceberg.metadata.snapshots import (
     MAIN_BRANCH,
     NO_SNAPSHOT_ID,
-    checked_ref,
+    check_retention,
     checked_snapshot,
+    parse_ref,
     same_ref,
     sequence_number,
 )
-from catalog_format.iceberg.metadata.table_draft import TableDraft
+from catalog_format.iceberg.metadata.table_draft import TableDraft, TableUpdate
 from catalog_format.iceberg.metadata.table_fields import MIN_FORMAT_VERSION_ROW_LINEAGE
 from catalog_format.iceberg.metadata.table_updates.statistics import remove_statistics_of
 
+_LONG_LIMIT = 1 << 63
 
-def apply_add_snapshot(draft: TableDraft, update: JsonObject) -> None:
-    snapshot = checked_snapshot(get_object(update, "snapshot"))
+
+def add_snapshot(draft: TableDraft, snapshot: JsonObject) -> None:
+    """Add a checked snapshot. Raises `InvalidArgumentError`, and `ConflictError` if the table has passed its numbers."""
     for present, what in ((draft.schemas, "schema"), (draft.specs, "partition spec"), (draft.sort_orders, "sort order")):
         if not present:
             raise InvalidArgumentError(f"Attempting to add a snapshot before a {what} is added")
@@ -38,19 +41,20 @@ def apply_add_snapshot(draft: TableDraft, update: JsonObject) -> None:
     draft.has_changes = draft.history_changed = True
 
 
-def apply_remove_snapshots(draft: TableDraft, update: JsonObject) -> None:
-    removed = set(get_integers(update, "snapshot-ids")) & draft.snapshots_by_id.keys()
+def remove_snapshots(draft: TableDraft, snapshot_ids: set[int]) -> None:
+    """Remove those that exist, with their statistics and the references to them."""
+    removed = snapshot_ids & draft.snapshots_by_id.keys()
     if removed:
         draft.drop_snapshots(removed)
         draft.snapshots_removed = draft.has_changes = draft.history_changed = True
         remove_statistics_of(draft, removed)
     for name in [name for name, ref in draft.refs.items() if ref["snapshot-id"] not in draft.snapshots_by_id]:
-        _remove_ref(draft, name)
+        remove_snapshot_ref(draft, name)
 
 
-def apply_set_snapshot_ref(draft: TableDraft, update: JsonObject) -> None:
-    name = get_string(update, "ref-name")
-    ref = checked_ref({key: value for key, value in update.items() if key not in ("action", "ref-name")})
+def set_snapshot_ref(draft: TableDraft, name: str, ref: JsonObject) -> None:
+    """Make a branch or tag lead to a snapshot. Raises `InvalidArgumentError`."""
+    check_retention(ref)
     existing = draft.refs.get(name)
     if existing is not None and same_ref(existing, ref):
         return
@@ -72,16 +76,33 @@ def apply_set_snapshot_ref(draft: TableDraft, update: JsonObject) -> None:
     draft.has_changes = draft.history_changed = True
 
 
-def apply_remove_snapshot_ref(draft: TableDraft, update: JsonObject) -> None:
-    _remove_ref(draft, get_string(update, "ref-name"))
-
-
-def _remove_ref(draft: TableDraft, name: str) -> None:
+def remove_snapshot_ref(draft: TableDraft, name: str) -> None:
     if name == MAIN_BRANCH:
         draft.current_snapshot_id = NO_SNAPSHOT_ID
     if name in draft.refs:
         draft.refs = {key: ref for key, ref in draft.refs.items() if key != name}
         draft.has_changes = draft.history_changed = True
+
+
+def parse_add_snapshot(update: JsonObject) -> TableUpdate:
+    snapshot = checked_snapshot(get_object(update, "snapshot"))
+    return lambda draft: add_snapshot(draft, snapshot)
+
+
+def parse_remove_snapshots(update: JsonObject) -> TableUpdate:
+    snapshot_ids = set(get_longs(update, "snapshot-ids"))
+    return lambda draft: remove_snapshots(draft, snapshot_ids)
+
+
+def parse_set_snapshot_ref(update: JsonObject) -> TableUpdate:
+    name = get_string(update, "ref-name")
+    ref = parse_ref({key: value for key, value in update.items() if key not in ("action", "ref-name")})
+    return lambda draft: set_snapshot_ref(draft, name, ref)
+
+
+def parse_remove_snapshot_ref(update: JsonObject) -> TableUpdate:
+    name = get_string(update, "ref-name")
+    return lambda draft: remove_snapshot_ref(draft, name)
 
 
 def _advance_next_row_id(draft: TableDraft, snapshot: JsonObject) -> None:
@@ -93,3 +114,5 @@ def _advance_next_row_id(draft: TableDraft, snapshot: JsonObject) -> None:
     # Counted from the snapshot's own first row id, so that next-row-id stays above all that are assigned even if a
     # writer left a gap (Java adds to the table's next-row-id, which is the same without one).
     draft.next_row_id = first_row_id + snapshot["added-rows"]
+    if draft.next_row_id >= _LONG_LIMIT:
+        raise InvalidArgumentError(f"Cannot add a snapshot: row ids end at {_LONG_LIMIT - 1}, and it needs them up to {draft.next_row_id}")

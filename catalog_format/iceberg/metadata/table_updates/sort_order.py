@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_object
 from catalog_format.iceberg.metadata.sort_orders import INITIAL_SORT_ORDER_ID, UNSORTED_ORDER_ID, SortOrder, parse_sort_order
-from catalog_format.iceberg.metadata.table_draft import TableDraft
+from catalog_format.iceberg.metadata.table_draft import TableDraft, TableUpdate
 
 _LAST_ADDED = -1
 
@@ -41,12 +41,14 @@ def set_default_sort_order(draft: TableDraft, order_id: int) -> None:
         draft.has_changes = draft.layout_changed = True
 
 
-def apply_add_sort_order(draft: TableDraft, update: JsonObject) -> None:
-    add_sort_order(draft, parse_sort_order(get_object(update, "sort-order")))
+def parse_add_sort_order(update: JsonObject) -> TableUpdate:
+    order = parse_sort_order(get_object(update, "sort-order"))
+    return lambda draft: add_sort_order(draft, order)
 
 
-def apply_set_default_sort_order(draft: TableDraft, update: JsonObject) -> None:
-    set_default_sort_order(draft, get_int(update, "sort-order-id"))
+def parse_set_default_sort_order(update: JsonObject) -> TableUpdate:
+    order_id = get_int(update, "sort-order-id")
+    return lambda draft: set_default_sort_order(draft, order_id)
 
 
 def _reused_or_new_id(draft: TableDraft, order: SortOrder) -> int:

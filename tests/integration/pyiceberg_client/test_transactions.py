@@ -1,9 +1,8 @@
-"""PyIceberg through real servers: everyday work, transactions under both of their names, many writers at once, and other engines."""
+"""PyIceberg and transactions: their two names, winners and losers, many writers at once, and other engines in the same one."""
 
 from __future__ import annotations
 
 import subprocess
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,34 +10,18 @@ from threading import Barrier
 from typing import Any
 
 import httpx
-import pyarrow as pa
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import (
-    ForbiddenError,
-    NamespaceNotEmptyError,
-    NoSuchTableError,
-    NoSuchViewError,
-    RESTError,
-    TableAlreadyExistsError,
-)
-from pyiceberg.types import IntegerType, LongType
-from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import ForbiddenError, NoSuchTableError, RESTError
 
 from tests.integration.conftest import Engine
-from tests.support.servers import WAREHOUSE, RunningServer, running_server
+from tests.integration.pyiceberg_client.conftest import connect, ids_of, numbers
+from tests.support.servers import RunningServer, running_server
 
-pytest_plugins = ["tests.support.fixtures_s3"]
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 APPENDERS = 4
 APPENDS = 4
-
-
-@pytest.fixture
-def ns() -> str:
-    """The name of a namespace of the test's own."""
-    return f"ns_{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
@@ -50,84 +33,13 @@ def catalog(server: RunningServer, ns: str) -> Iterator[Catalog]:
     catalog.close()
 
 
-def connect(server: RunningServer, state: str = "") -> Catalog:
-    return load_catalog("treeline", **{"type": "rest", "uri": server.url, "warehouse": WAREHOUSE + state, **server.place.credentials})
-
-
-def numbers(*ids: int) -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "word": pa.array([f"word {number}" for number in ids], pa.string())})
-
-
 def ids_in(catalog: Catalog, table: str, **options: Any) -> list[int]:
-    return sorted(catalog.load_table(table).scan(**options).to_arrow().column("id").to_pylist())
+    return ids_of(catalog.load_table(table), **options)
 
 
 def commit(catalog: Catalog, transaction: str) -> Mapping[str, str]:
     catalog.update_namespace_properties(transaction, updates={"commit": "true"})
     return catalog.load_namespace_properties(transaction)
-
-
-def test_tables(catalog: Catalog, ns: str) -> None:
-    table = catalog.create_table(f"{ns}.t", numbers().schema, properties={"purpose": "test"})
-    with pytest.raises(TableAlreadyExistsError, match=f"Table already exists: {ns}.t"):
-        catalog.create_table(f"{ns}.t", numbers().schema)
-    table.append(numbers(1, 2, 3))
-    table.overwrite(numbers(20), overwrite_filter="id == 2")
-    table.delete("id == 3")
-    assert ids_in(catalog, f"{ns}.t") == [1, 20]
-    assert ids_in(catalog, f"{ns}.t", row_filter="id > 1", selected_fields=("id",)) == [20]
-    with table.update_schema() as schema:
-        schema.add_column("price", IntegerType())
-        schema.rename_column("word", "title")
-    with table.update_spec() as spec:
-        spec.add_identity("price")
-    with table.transaction() as several:
-        several.set_properties(owner="me")
-        several.append(pa.table({"id": pa.array([4], pa.int64()), "title": ["four"], "price": pa.array([7], pa.int32())}))
-    table = catalog.load_table(f"{ns}.t")
-    assert table.scan(row_filter="id == 4").to_arrow().to_pylist() == [{"id": 4, "title": "four", "price": 7}]
-    assert (table.properties["purpose"], table.properties["owner"]) == ("test", "me")
-    first = table.history()[0].snapshot_id
-    assert ids_in(catalog, f"{ns}.t", snapshot_id=first) == [1, 2, 3]
-    with table.manage_snapshots() as snapshots:
-        snapshots.create_tag(first, "first").create_branch(first, "audit")
-    table.append(pa.table({"id": pa.array([5], pa.int64()), "title": ["five"], "price": pa.array([7], pa.int32())}), branch="audit")
-    assert set(catalog.load_table(f"{ns}.t").refs()) == {"main", "first", "audit"}
-    assert ids_in(catalog, f"{ns}.t") == [1, 4, 20]
-    again = catalog.register_table(f"{ns}.again", catalog.load_table(f"{ns}.t").metadata_location)
-    assert again.metadata.current_snapshot_id == catalog.load_table(f"{ns}.t").metadata.current_snapshot_id
-    catalog.rename_table(f"{ns}.again", f"{ns}.renamed")
-    assert sorted(catalog.list_tables(ns)) == [(ns, "renamed"), (ns, "t")]
-    catalog.drop_table(f"{ns}.renamed")
-    with pytest.raises(NoSuchTableError, match=f"Table does not exist: {ns}.renamed"):
-        catalog.load_table(f"{ns}.renamed")
-
-
-def test_namespaces_and_views(catalog: Catalog, ns: str) -> None:
-    catalog.create_namespace((ns, "deep"), {"team": "red"})
-    catalog.create_namespace((ns, "deep", "deeper"))
-    assert (ns,) in catalog.list_namespaces() and ("sys",) not in catalog.list_namespaces()
-    assert catalog.list_namespaces(ns) == [(ns, "deep")]
-    assert catalog.list_namespaces((ns, "deep")) == [(ns, "deep", "deeper")]
-    catalog.update_namespace_properties((ns, "deep"), removals={"team"}, updates={"level": "2"})
-    assert catalog.load_namespace_properties((ns, "deep")) == {"level": "2"}
-    with pytest.raises(NamespaceNotEmptyError, match=f"{ns}.deep.deeper"):
-        catalog.drop_namespace((ns, "deep"))
-    catalog.create_table((ns, "deep", "deeper", "t"), numbers().schema).append(numbers(1))
-    assert ids_in(catalog, f"{ns}.deep.deeper.t") == [1]
-
-    sql = ViewRepresentation(SQLViewRepresentation(type="sql", sql="SELECT id FROM t", dialect="spark"))
-    version = ViewVersion.model_validate({"schema-id": 0, "representations": [sql], "default-namespace": [ns, "deep", "deeper"]})
-    catalog.create_view(f"{ns}.v", pa.schema([("id", pa.int64())]), version)
-    view = catalog.load_view(f"{ns}.v")
-    assert view.current_version().representations[0].root.sql == "SELECT id FROM t"
-    assert view.schema().find_type("id") == LongType()
-    assert catalog.list_views(ns) == [(ns, "v")] and catalog.view_exists(f"{ns}.v")
-    with pytest.raises(TableAlreadyExistsError, match=f"View with same name already exists: {ns}.v"):
-        catalog.create_table(f"{ns}.v", numbers().schema)
-    catalog.drop_view(f"{ns}.v")
-    with pytest.raises(NoSuchViewError):
-        catalog.load_view(f"{ns}.v")
 
 
 def test_a_transaction_under_both_of_its_names(catalog: Catalog, server: RunningServer, ns: str) -> None:

@@ -1,0 +1,121 @@
+"""Which files belong to a table: read from its metadata, manifest lists and manifests, of format versions 1 to 3."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple
+
+from catalog_format.errors import CorruptFileError, InvalidArgumentError, MissingFileError, StoreUnavailableError
+from catalog_format.iceberg.manifests import live_files_in, manifests_in
+from catalog_format.iceberg.metadata import decode_metadata
+from catalog_format.iceberg.metadata.json_fields import JsonObject, as_object, get_string, get_string_or_none
+from catalog_format.iceberg.metadata.table_fields import list_of, properties_of
+from catalog_format.storage import Storage
+
+
+class FileRole(IntEnum):
+    """What a file is to a table, in the order in which a table's files may go: what names others outlives them."""
+
+    CONTENT = 0
+    """A data file, delete file or puffin file of deletion vectors."""
+    STATISTICS = 1
+    """Statistics, also those of partitions."""
+    MANIFEST = 2
+    MANIFEST_LIST = 3
+    OLD_METADATA = 4
+    """A metadata file of the metadata log. What it names alone belongs to the table no more."""
+    METADATA = 5
+
+
+class TableFile(NamedTuple):
+    """A file, as another one names it."""
+
+    role: FileRole
+    location: str
+    length: int | None = None
+    """In bytes, of manifests whose list says it."""
+    names_nothing: bool = False
+    """Known without reading it."""
+
+
+NAMING_ROLES = frozenset({FileRole.MANIFEST, FileRole.MANIFEST_LIST, FileRole.METADATA})
+"""Roles of the files that have to be read for what they name."""
+
+
+class TableFileReader:
+    """Reads table files, each in one request; what takes CPU is done in a thread."""
+
+    def __init__(self, place: Callable[[str], tuple[Storage, str]]) -> None:
+        """`place` finds the store of a location, and the path there; it may raise `InvalidArgumentError`."""
+        self._place = place
+
+    async def metadata(self, location: str) -> JsonObject:
+        """A table's metadata, past all caches. Raises `MissingFileError`, `CorruptFileError`, and what stores raise."""
+        data = await self._get(location)
+        try:
+            return await asyncio.to_thread(decode_metadata, data, location)
+        except InvalidArgumentError as error:
+            raise CorruptFileError(error.message) from error
+
+    async def named_by(self, file: TableFile) -> list[TableFile]:
+        """The files that a file names, once each; [] for one of no naming role.
+
+        Raises `MissingFileError`, `CorruptFileError` (an encrypted manifest is one that cannot be read, too), and what stores raise.
+        """
+        if file.names_nothing or file.role not in NAMING_ROLES:
+            return []
+        if file.role is FileRole.METADATA:
+            return files_of(await self.metadata(file.location))
+        data = await self._get(file.location)
+        if file.role is FileRole.MANIFEST_LIST:
+            listed = await asyncio.to_thread(manifests_in, data, file.location)
+            return [TableFile(FileRole.MANIFEST, manifest.location, manifest.length, manifest.is_empty) for manifest in listed]
+        live = await asyncio.to_thread(live_files_in, data, file.location, file.length)
+        return [TableFile(FileRole.CONTENT, location) for location in live]
+
+    async def _get(self, location: str) -> bytes:
+        try:
+            storage, path = self._place(location)
+            return await storage.get(path)
+        except InvalidArgumentError as error:
+            raise CorruptFileError(error.message) from error
+        except FileNotFoundError:
+            raise MissingFileError(f"File is missing: {location}") from None
+        except OSError as error:
+            raise StoreUnavailableError(f"{location} could not be read: {error}") from error
+
+
+def files_of(metadata: JsonObject) -> list[TableFile]:
+    """Pure: the files that a table's metadata name, once each, without those that manifests and their lists name in turn.
+
+    Snapshots of version 1 may name their manifests themselves. Raises `CorruptFileError` for metadata that are none.
+    """
+    try:
+        found = dict[TableFile, None]()
+        for snapshot in list_of(metadata, "snapshots"):
+            manifest_list = get_string_or_none(as_object(snapshot, "snapshot"), "manifest-list")
+            if manifest_list is not None:
+                found[TableFile(FileRole.MANIFEST_LIST, manifest_list)] = None
+            else:
+                found.update(dict.fromkeys(TableFile(FileRole.MANIFEST, str(location)) for location in list_of(snapshot, "manifests")))
+        for key in ("statistics", "partition-statistics"):
+            for statistics in list_of(metadata, key):
+                found[TableFile(FileRole.STATISTICS, get_string(as_object(statistics, key), "statistics-path"))] = None
+        for entry in list_of(metadata, "metadata-log"):
+            found[TableFile(FileRole.OLD_METADATA, get_string(as_object(entry, "metadata-log"), "metadata-file"))] = None
+    except InvalidArgumentError as error:
+        raise CorruptFileError(f"These are no table's metadata: {error.message}") from error
+    return list(found)
+
+
+def owns_content(metadata: JsonObject) -> bool:
+    """Whether a purge may delete the table's data and delete files: not with `gc.enabled=false`, as others share them then.
+
+    As in Iceberg Java's `CatalogUtil.dropTableData`; Spark's `snapshot` procedure makes such tables.
+    """
+    try:
+        return properties_of(metadata).get("gc.enabled", "true").lower() != "false"
+    except InvalidArgumentError as error:
+        raise CorruptFileError(f"These are no table's metadata: {error.message}") from error

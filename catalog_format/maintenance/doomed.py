@@ -1,0 +1,190 @@
+"""The files of tables that are to be purged, less those that something kept shows.
+
+Files never change, so whatever one names is known once it was read: a kept table that names a doomed file spares all that lies
+below it unread. Only the doomed files are held in memory, and of kept files those that name others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from catalog_format.errors import InvalidArgumentError, MissingFileError, TreelineError
+from catalog_format.iceberg.locations import Locations, place_of
+from catalog_format.iceberg.table_files import NAMING_ROLES, FileRole, TableFile, TableFileReader, files_of, owns_content
+from catalog_format.maintenance.parts import Progress, each
+
+
+@dataclass(slots=True)
+class _Doom:
+    """One doomed file."""
+
+    file: TableFile
+    names: list[TableFile] | None = None
+    """None as long as it was not (or could not be) read."""
+    spared: bool = False
+    spared_below: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """How the files of one table were found."""
+
+    missing: list[str] = field(default_factory=list)
+    """Messages about files that are not there: gone, with all that they named."""
+    unreadable: list[str] = field(default_factory=list)
+    """Messages about files that could not be read, so that what they name is not known, and about those that may not be deleted."""
+
+
+class DoomedFiles:
+    """Files to delete, by place."""
+
+    def __init__(self, reader: TableFileReader, locations: Locations, progress: Progress) -> None:
+        self._reader = reader
+        self._locations = locations
+        self._progress = progress
+        self._files: dict[str, _Doom] = {}
+        self._sharing: set[str] = set()
+        self._seen: set[tuple[FileRole, str]] = set()
+        self.left = 0
+        """How many are to be deleted still."""
+
+    async def add_table(self, metadata_location: str) -> Reading:
+        """Doom all files of the table with these metadata. What could not be read is not doomed, and the report says so."""
+        root = TableFile(FileRole.METADATA, metadata_location)
+        reading = Reading()
+        level = [doom] if (doom := self._doom(root, reading)) else []
+        while level:
+            following: dict[str, _Doom] = {}
+            jobs = (partial(self._read, doom, metadata_location, following, reading) for doom in level)
+            await each(jobs, self._telling("reading doomed tables", len(level)))
+            level = list(following.values())
+        return reading
+
+    async def spare_tables(self, metadata_locations: Iterable[str], *, gaps: bool) -> list[str]:
+        """Spare all files that these tables name; what could not be read, in words.
+
+        With `gaps`, missing files are no problem: engines expire snapshots that old versions of the catalog still name. One request
+        for each metadata file, manifest list and manifest that is neither doomed nor was read before; stops when nothing is left.
+        """
+        problems: list[str] = []
+        level = [TableFile(FileRole.METADATA, location) for location in metadata_locations]
+        while level and self.left:
+            following: list[TableFile] = []
+            jobs = (partial(self._spare_below, file, following, problems, gaps) for file in level)
+            await each(jobs, self._telling("reading kept tables", len(level)))
+            level = following
+        return problems
+
+    def spare(self, file: TableFile) -> bool:
+        """Let a file live, if it is doomed, with what it names; whether there is no need to read it for that."""
+        doom = self._files.get(_place(file.location))
+        if doom is None:
+            return False
+        if not doom.spared:
+            doom.spared = True
+            self.left -= 1
+        if doom.names is None or doom.file.role is not file.role:
+            return False
+        if not doom.spared_below:
+            doom.spared_below = True
+            for named in doom.names:
+                self.spare(named)
+        return True
+
+    def is_spared(self, location: str) -> bool:
+        doom = self._files.get(_place(location))
+        return doom is None or doom.spared
+
+    def in_order(self, metadata_locations: Collection[str]) -> list[list[str]]:
+        """Locations of what is left of these tables, in batches: no file of one is named by a file of an earlier one."""
+        roots = {_place(location) for location in metadata_locations}
+        found: dict[str, _Doom] = {}
+        waiting = [(root, root not in self._sharing) for root in roots]
+        passed: set[tuple[str, bool]] = set()
+        while waiting:
+            place, content = turn = waiting.pop()
+            doom = self._files.get(place)
+            # The metadata of another table that is to be purged have to outlive its files.
+            if doom is None or turn in passed or (doom.file.role is FileRole.METADATA and place not in roots):
+                continue
+            passed.add(turn)
+            if not doom.spared and (content or doom.file.role is not FileRole.CONTENT):
+                found[place] = doom
+            waiting += [(_place(named.location), content) for named in doom.names or ()]
+        batches: dict[FileRole, list[str]] = {}
+        for doom in found.values():
+            batches.setdefault(doom.file.role, []).append(doom.file.location)
+        return [sorted(batches[role]) for role in sorted(batches)]
+
+    def _telling(self, doing: str, total: int) -> Callable[[int], None]:
+        return lambda done: self._progress(doing, done, total)
+
+    def _doom(self, file: TableFile, reading: Reading) -> _Doom | None:
+        """Put a file on the list; the entry if it has to be read now."""
+        try:
+            self._locations.check(file.location)
+        except InvalidArgumentError as error:
+            reading.unreadable.append(f"{file.location} is not deleted: {error.message}")
+            return None
+        place = _place(file.location)
+        doom = self._files.get(place)
+        if doom is None:
+            doom = self._files[place] = _Doom(file)
+            self.left += 1
+        elif file.role > doom.file.role:
+            doom.file, doom.names = file, None
+        return doom if doom.names is None else None
+
+    async def _read(self, doom: _Doom, root: str, following: dict[str, _Doom], reading: Reading) -> None:
+        try:
+            if doom.file.role is FileRole.METADATA:
+                metadata = await self._reader.metadata(doom.file.location)
+                named = files_of(metadata)
+                if not owns_content(metadata):
+                    self._sharing.add(_place(root))
+            else:
+                named = await self._reader.named_by(doom.file)
+        except MissingFileError as error:
+            reading.missing.append(error.message)
+            named = []
+        except (TreelineError, OSError) as error:
+            reading.unreadable.append(str(error))
+            self.spare(doom.file)
+            return
+        doom.names = named
+        for file in named:
+            entry = self._doom(file, reading)
+            if entry is not None and file.role in NAMING_ROLES:
+                following[_place(file.location)] = entry
+            elif entry is not None:
+                entry.names = []
+
+    async def _spare_below(self, file: TableFile, following: list[TableFile], problems: list[str], gaps: bool) -> None:
+        this = (file.role, _place(file.location))
+        if not self.left or self.spare(file) or this in self._seen:
+            return
+        self._seen.add(this)
+        try:
+            named = await self._reader.named_by(file)
+        except MissingFileError as error:
+            if not gaps:
+                problems.append(error.message)
+            return
+        except (TreelineError, OSError) as error:
+            problems.append(str(error))
+            return
+        for other in named:
+            if other.role in NAMING_ROLES:
+                following.append(other)
+            else:
+                self.spare(other)
+
+
+def _place(location: str) -> str:
+    try:
+        return place_of(location)
+    except InvalidArgumentError:
+        # Of a scheme that no store is known for: it can only be compared as it is.
+        return location

@@ -1,0 +1,94 @@
+"""What versions need: the nodes, definitions and metadata files that a reader of them would ask for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container, Iterable
+
+from catalog_format import paths
+from catalog_format.changes import Committed
+from catalog_format.definitions import file_of, read_definition
+from catalog_format.keys import ObjectType, type_of
+from catalog_format.maintenance.parts import MOST_AT_ONCE, Parts
+from catalog_format.node import Root, Rows
+from catalog_format.pb import catalog_pb2 as pb
+from catalog_format.tree import lookup
+from catalog_format.tree.invariants import reachable
+
+
+class Reach:
+    """Paths, relative to the root, of the files that the versions added so far need. Roots themselves are not among them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._nodes: set[str] = set()
+        self._hidden: dict[tuple[bytes, int], bytes] = {}
+        """Definitions in leaves, by key and stamp, that the write buffers of all versions so far hide."""
+        self.files: set[str] = set()
+        self.tables: set[str] = set()
+        """Metadata files of the tables that these versions show, as definitions name them."""
+
+    async def add(self, root: Root) -> None:
+        """One more version; what it shares with earlier ones costs nothing. Raises `LostFileError`, `CorruptFileError`."""
+        above = {row.key: row.value for row in root.buffer}
+        await self._uncover(root, above)
+        found = sorted(await reachable(root, self._parts.nodes, self._nodes))
+        for start in range(0, len(found), MOST_AT_ONCE):
+            some = found[start : start + MOST_AT_ONCE]
+            for node in await asyncio.gather(*map(self._parts.nodes.node, some)):
+                if node.level == 0:
+                    await self._add_leaf(node.rows, above)
+        for key, value in above.items():
+            if value is not None:
+                self.add_definition(key, await self._definition(value))
+        # Only now: a version that could not be read to its end must not hide what others share with it.
+        self._nodes |= set(found)
+        self.files.update(map(paths.node_path, found))
+
+    def add_definition(self, key: bytes, definition: bytes) -> None:
+        """Files that an object's definition names."""
+        object_type = type_of(key)
+        if object_type in self._parts.kinds:
+            locations = self._parts.kinds[object_type].files(definition)
+            self._add_locations(locations)
+            if object_type is ObjectType.TABLE:
+                self.tables.update(locations)
+        elif object_type is ObjectType.IDEMPOTENCY:
+            answer = Committed.from_bytes(pb.IdempotentAnswer.FromString(definition).answer)
+            for written, result in answer.definitions.items():
+                kind = self._parts.kinds.get(type_of(written))
+                if kind is not None and result is not None:
+                    self._add_locations(kind.files(result))
+        elif object_type is ObjectType.PURGE:
+            self._add_locations([pb.PurgeWish.FromString(definition).metadata_location])
+
+    async def _uncover(self, root: Root, above: Container[bytes]) -> None:
+        """Of what was hidden so far, take what this version shows."""
+        for (key, stamp), definition in list(self._hidden.items()):
+            if key in above:
+                continue
+            entry = await lookup(root, key, self._parts.nodes)
+            if entry is not None and entry.stamp == stamp:
+                self.add_definition(key, definition)
+                del self._hidden[key, stamp]
+
+    async def _add_leaf(self, rows: Rows, above: Container[bytes]) -> None:
+        for row in rows:
+            if row.value is None:
+                continue
+            definition = await self._definition(row.value)
+            if row.key in above:
+                self._hidden[row.key, row.stamp] = definition
+            else:
+                self.add_definition(row.key, definition)
+
+    async def _definition(self, value: bytes) -> bytes:
+        """What a value holds. A file of its own is needed as long as a node names it, hidden or not."""
+        path = file_of(value)
+        if path is not None:
+            self.files.add(path)
+        return await read_definition(value, self._parts.storage)
+
+    def _add_locations(self, locations: Iterable[str]) -> None:
+        below = (self._parts.locations.below_root(location) for location in locations)
+        self.files.update(path for path in below if path is not None)

@@ -1,0 +1,44 @@
+"""Tables as they are answered where engines must not delete files: with `gc.enabled=false`.
+
+Iceberg's Java library looks at that property before it expires snapshots, removes orphan files or purges, and refuses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cachetools import LRUCache
+from orjson import dumps, loads
+
+GC_ENABLED = "gc.enabled"
+
+
+class ProtectedTables:
+    """Metadata in this form, computed once a metadata file and choice of snapshots, in a cache bounded by its bytes."""
+
+    def __init__(self, cache_bytes: int) -> None:
+        # A cache of size 0 would refuse every entry with an error; of size 1 it holds none.
+        self._forms: LRUCache[tuple[str, str, bool], bytes] = LRUCache(max(1, cache_bytes), getsizeof=len)
+
+    def of(self, location: str, snapshots: str, metadata: bytes, *, unless_told: bool) -> bytes:
+        """The JSON `metadata` of the file at `location`, which holds the snapshots that were chosen, in this form.
+
+        `unless_told`: as it is, if the table itself says `gc.enabled=true`.
+        """
+        key = (location, snapshots, unless_told)
+        form = self._forms.get(key)
+        if form is None:
+            form = _protected(metadata, unless_told)
+            if len(form) <= self._forms.maxsize:
+                self._forms[key] = form
+        return form
+
+
+def _protected(metadata: bytes, unless_told: bool) -> bytes:
+    parsed: dict[str, Any] = loads(metadata)
+    properties = parsed.get("properties") or {}
+    if unless_told and str(properties.get(GC_ENABLED)).lower() == "true":
+        return metadata
+    parsed["properties"] = {**properties, GC_ENABLED: "false"}
+    # A copy is as large as it looks: what is encoded keeps room to grow behind it.
+    return bytes(memoryview(dumps(parsed)))
