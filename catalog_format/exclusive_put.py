@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from catalog_format.backoff import Backoff
 from catalog_format.clock import Clock
-from catalog_format.errors import GiveUp, RetryLater, UnknownOutcomeError
+from catalog_format.errors import CorruptFileError, GiveUp, RetryLater, UnknownOutcomeError
 from catalog_format.ids import Ids
 from catalog_format.readback import Fate, classify
 from catalog_format.storage import Storage
@@ -55,7 +55,8 @@ class ExclusivePut:
             try:
                 occupant = await read()
                 fate = classify(attempt_id, None if occupant is None else attempt_of(occupant))
-            except (OSError, RetryLater):
+            except (OSError, RetryLater, CorruptFileError):
+                # Also what came damaged: only the fate is asked for, and another look may tell it.
                 fate = Fate.UNKNOWN
             if fate is Fate.WON:
                 return None

@@ -192,6 +192,7 @@ class TransactionCoordinator:
     ) -> TransactionImage | None:
         """Append changes and reads made on `image`; None if the transaction has moved on since (look again)."""
         self._check_open(image)
+        await self._skew.check()
         return await self._logs.append(image, Delta(changes=tuple(changes), reads=reads))
 
     async def record_reads(self, image: TransactionImage, reads: ReadSet) -> None:

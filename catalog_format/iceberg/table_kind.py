@@ -72,7 +72,9 @@ class TableKind(MetadataKind):
         return parse_table_updates(updates)
 
     def _updated(self, state: MetadataState, updates: Sequence[TableUpdate], now_ms: int) -> Json:
-        return TableMetadataBuilder(state.metadata).carry_out(updates).build(now_ms, state.location)
+        # Two machines may each be a minute off the store; what Iceberg calls a table's time must not run back for that.
+        not_before = state.metadata.get("last-updated-ms", now_ms)
+        return TableMetadataBuilder(state.metadata).carry_out(updates).build(max(now_ms, not_before), state.location)
 
     def _touched(self, updates: Sequence[Json]) -> Aspects:
         return touched_by(updates)

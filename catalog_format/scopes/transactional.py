@@ -10,7 +10,14 @@ from catalog_format.clock import Clock
 from catalog_format.distributed.coordinator import TransactionCoordinator, ended
 from catalog_format.distributed.image import TransactionImage
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import NoSuchNamespaceError, NoSuchVersionError, TreelineError
+from catalog_format.errors import (
+    LostFileError,
+    MissingFileError,
+    NoSuchNamespaceError,
+    NoSuchVersionError,
+    TreelineError,
+    UnknownOutcomeError,
+)
 from catalog_format.idempotency import answer_entry, earlier_answer
 from catalog_format.ids import Ids
 from catalog_format.kinds import Kinds, Upload
@@ -82,6 +89,12 @@ class TransactionPlace:
         try:
             with only_reading():
                 yield reader
+        except (LostFileError, MissingFileError):
+            # Its files are nobody's any more, if it has ended meanwhile.
+            image = await self._coordinator.image(self._id)
+            if image.status is not TransactionStatus.OPEN:
+                raise NoSuchNamespaceError(f"Namespace does not exist: {ended(image).message}") from None
+            raise
         finally:
             # What is about to be answered, be it "there is no such thing", must be in the log first.
             await self._record_reads(image, reader)
@@ -101,6 +114,9 @@ class TransactionPlace:
                 reader = await self._reader(image)
             try:
                 done = await self._try_to_write(image, reader, changes, context, note)
+            except UnknownOutcomeError:
+                # It may stand in the log; done again on a newer image it would be done twice.
+                raise
             except TreelineError:
                 # On what this process remembers a refusal may be wrong: somebody else may have gone on.
                 if fresh:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -128,6 +129,15 @@ def get_ints(node: JsonObject, key: str) -> list[int]:
 def get_longs(node: JsonObject, key: str) -> list[int]:
     """A required array of 64-bit integers. Raises `InvalidArgumentError`."""
     return _integers(node, key, "long", _LONG_LIMIT)
+
+
+def check_distinct(what: str, ids: Iterable[int | str]) -> None:
+    """Raise `InvalidArgumentError` if an id comes twice."""
+    seen: set[int | str] = set()
+    for one in ids:
+        if one in seen:
+            raise InvalidArgumentError(f"Invalid metadata: more than one {what} with id {one}")
+        seen.add(one)
 
 
 def without_nulls(node: JsonObject) -> JsonObject:

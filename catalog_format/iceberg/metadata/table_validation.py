@@ -5,10 +5,8 @@ A table that Java cannot read is refused when it is registered, not found out by
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from catalog_format.errors import InvalidArgumentError
-from catalog_format.iceberg.metadata.json_fields import JsonObject, as_object, get_int, get_long, get_string
+from catalog_format.iceberg.metadata.json_fields import JsonObject, as_object, check_distinct, get_int, get_long, get_string
 from catalog_format.iceberg.metadata.partition_specs import parse_partition_spec, spec_id_of
 from catalog_format.iceberg.metadata.schemas import Schema
 from catalog_format.iceberg.metadata.snapshots import check_retention, checked_snapshot, parse_ref, sequence_number
@@ -39,24 +37,24 @@ def check_table_metadata(metadata: JsonObject) -> None:
         checked_statistics(file)
     for file in draft.partition_statistics:
         checked_partition_statistics(file)
-    _check_distinct("encryption key", (checked_key(key)["key-id"] for key in draft.encryption_keys))
+    check_distinct("encryption key", (checked_key(key)["key-id"] for key in draft.encryption_keys))
 
 
 def _check_layout(draft: TableDraft) -> None:
-    _check_distinct("schema", (Schema(schema).schema_id for schema in draft.schemas))
+    check_distinct("schema", (Schema(schema).schema_id for schema in draft.schemas))
     for spec in draft.specs:
         parse_partition_spec(spec)
-    _check_distinct("partition spec", map(spec_id_of, draft.specs))
+    check_distinct("partition spec", map(spec_id_of, draft.specs))
     for order in draft.sort_orders:
         parse_sort_order(order)
-    _check_distinct("sort order", (get_int(order, "order-id") for order in draft.sort_orders))
+    check_distinct("sort order", (get_int(order, "order-id") for order in draft.sort_orders))
     check_layout(draft)
     parse_partition_spec(default_spec(draft)).check_names(draft.current_schema())
 
 
 def _check_history(draft: TableDraft) -> None:
     snapshots = [checked_snapshot(snapshot) for snapshot in draft.snapshots]
-    _check_distinct("snapshot", (snapshot["snapshot-id"] for snapshot in snapshots))
+    check_distinct("snapshot", (snapshot["snapshot-id"] for snapshot in snapshots))
     newest = max((sequence_number(snapshot) for snapshot in snapshots), default=0)
     if newest > draft.last_sequence_number:
         raise InvalidArgumentError(
@@ -71,11 +69,3 @@ def _log_entry(raw: object, what: str) -> JsonObject:
     entry = as_object(raw, what)
     get_long(entry, "timestamp-ms")
     return entry
-
-
-def _check_distinct(what: str, ids: Iterable[int | str]) -> None:
-    seen: set[int | str] = set()
-    for one in ids:
-        if one in seen:
-            raise InvalidArgumentError(f"Invalid table metadata: more than one {what} with id {one}")
-        seen.add(one)

@@ -13,7 +13,7 @@ from catalog_format.iceberg.metadata import table_checks
 from tests.integration.differential.comparison import Comparison
 from tests.integration.differential.differences import DIFFERENCES
 from tests.integration.differential.outcome import Json
-from tests.unit.iceberg.examples import BASE_FILE, add_snapshot, append, field, schema, set_ref, table, table_with_snapshots
+from tests.unit.iceberg.examples import BASE_FILE, ID, NAME, add_snapshot, append, field, schema, set_ref, table, table_with_snapshots
 
 PAGE = Path(__file__).parents[3] / "docs" / "conformance.md"
 
@@ -43,6 +43,10 @@ EXAMPLES: dict[str, tuple[Json, list[Json]]] = {
         [{"action": "add-schema", "schema": schema(field(9, "at", "timestamptz", **{"initial-default": "2026-02-28T22:31:08Z"}))}],
     ),
     "logs-that-are-no-lists": (table() | {"metadata-log": {}}, [{"action": "set-location", "location": "s3://b/u"}]),
+    "removed-then-added": (
+        table() | {"schemas": [*table()["schemas"], schema(ID) | {"schema-id": 1}]},
+        [{"action": "remove-schemas", "schema-ids": [1]}, {"action": "add-schema", "schema": schema(ID, NAME)}],
+    ),
 }
 """A base and updates for each name."""
 

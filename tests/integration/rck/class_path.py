@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyspark
-
 from spark_conf.jars import fetch_jars
 
 # The newest release that has the artifacts of `iceberg-open-api`: 1.12.0 was released without them.
@@ -58,6 +56,9 @@ def compiler() -> Path:
 
 def _hadoop() -> list[Path]:
     """Hadoop's client, of which the kit wants a `Configuration` and the local file system. PySpark ships it, shaded."""
+    # Not on top: the tests without Java are collected where PySpark is not installed.
+    import pyspark
+
     jars = sorted((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-*.jar"))
     if len(jars) != 2:
         raise RuntimeError(f"the installed PySpark ships other Hadoop jars than the two that are expected: {jars}")

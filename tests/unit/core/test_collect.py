@@ -10,7 +10,7 @@ import pytest
 
 from catalog_format import paths
 from catalog_format.catalog import StoredCatalog
-from catalog_format.errors import ContendedError, CorruptFileError, NoSuchVersionError
+from catalog_format.errors import ContendedError, CorruptFileError, NoSuchNamespaceError, NoSuchVersionError, TransactionEndedError
 from catalog_format.maintenance.check import check
 from catalog_format.maintenance.collect import collect, is_collectable
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
@@ -305,3 +305,18 @@ async def test_a_repeated_request_is_answered_with_metadata_that_no_kept_version
     async with opened(store, clock=clock) as other:
         again = await other.main.create_table(("ns", "once"), NewTable(SCHEMA), context)
         assert (again.metadata_location, again.metadata) == (first.metadata_location, first.metadata)
+
+
+async def test_a_load_in_a_transaction_that_expired_and_was_collected_meanwhile_says_that_it_ended() -> None:
+    store, clock = MemoryStorage(), ManualClock()
+    async with filled(store, clock) as catalog, opened(store, clock=clock) as other:
+        await catalog.transactions.begin("1", ttl_ms=1000)
+        inside = await catalog.within("1")
+        await inside.commit_tables([setting("ns", "t0", mine="1")])
+        elsewhere = await other.within("1")
+        await elsewhere.list_namespaces()
+        clock.advance(2)
+        await expire(catalog.parts, NOW)
+        await collect(catalog.parts)
+        with pytest.raises((NoSuchNamespaceError, TransactionEndedError), match="Transaction 1 is expired"):
+            await elsewhere.load_table(("ns", "t0"))

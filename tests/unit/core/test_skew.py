@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from catalog_format.clock import SystemClock
 from catalog_format.errors import ClockSkewError, StoreThrottledError
 from catalog_format.skew import LOOK_EVERY_S
 from catalog_format.storage import CountingStorage, LocalStorage, MemoryStorage, open_storage
-from tests.support.catalogs import ManualClock, opened
+from tests.support.catalogs import ManualClock, make_table, opened, setting
 from tests.support.s3_server import S3Server
 
 pytest_plugins = ["tests.support.fixtures_s3"]
@@ -98,3 +99,16 @@ async def test_a_bucket_tells_the_time_of_its_answer(s3_server: S3Server, s3_buc
     told = await store.clock_ms()
     assert told is not None and abs(told - SystemClock().now_ms()) < 10_000
     await store.close()
+
+
+async def test_the_time_of_a_table_does_not_run_back_with_a_clock() -> None:
+    clock = ManualClock()
+    async with opened(clock=clock) as catalog:
+        before = (await make_table(catalog.main, "ns", "t")).metadata
+        clock.jump_ms(-3_600_000)
+        for number in range(3):
+            [after] = await catalog.main.commit_tables([setting("ns", "t", n=str(number))])
+            assert orjson.loads(after.metadata)["last-updated-ms"] == orjson.loads(before)["last-updated-ms"]
+        clock.jump_ms(7_200_000)
+        [after] = await catalog.main.commit_tables([setting("ns", "t", n="later")])
+        assert orjson.loads(after.metadata)["last-updated-ms"] == clock.now_ms()

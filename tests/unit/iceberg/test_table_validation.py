@@ -52,6 +52,13 @@ def test_what_java_could_not_read_is_refused(member: str, value: Any, message: s
         check_table_metadata(BASE | {member: value})
 
 
+@pytest.mark.parametrize(("member", "what"), [("schemas", "schema with id 0"), ("versions", "view version with id 1")])
+def test_ids_within_a_view_are_distinct(member: str, what: str) -> None:
+    check_view(view())
+    with pytest.raises(InvalidArgumentError, match=f"more than one {what}"):
+        check_view(view() | {member: view()[member] * 2})
+
+
 @pytest.mark.parametrize("versions", [1.5, "x", {}, None, [1]])
 def test_versions_of_a_view_must_be_a_list_of_objects(versions: Any) -> None:
     with pytest.raises(InvalidArgumentError):

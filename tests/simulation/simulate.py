@@ -1,0 +1,155 @@
+"""One run from its plan to its verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from dataclasses import dataclass
+
+from google.protobuf.message import DecodeError
+
+from catalog_format.catalog import StoredCatalog
+from catalog_format.errors import TreelineError
+from catalog_format.maintenance.check import check
+from catalog_format.maintenance.collect import collect
+from catalog_format.maintenance.expire import ExpiryPolicy, expire
+from tests.simulation.clients import Client
+from tests.simulation.loop import StuckError
+from tests.simulation.oracles import Judge
+from tests.simulation.plan import ACCOUNTS, NAMESPACES, PURSES, Plan, Step
+from tests.simulation.process import Process
+from tests.simulation.trace import Trace
+from tests.simulation.truth import Truth
+from tests.simulation.world import World
+
+# What reading a store that holds wrong things may come to.
+_NONSENSE = (TreelineError, DecodeError, LookupError, ValueError)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run."""
+
+    plan: Plan
+    trace: Trace
+    complaints: tuple[str, ...]
+    figures: Counter[str]
+    """What there was of everything, for summaries."""
+
+
+def simulate(plan: Plan) -> Result:
+    """Run a plan and judge what happened."""
+    world = World(plan)
+    # Collected garbage runs finalizers, at moments that no seed decides.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        complaints = _run(world)
+    finally:
+        world.loop.abandon()
+        if was_enabled:
+            gc.enable()
+    return Result(plan, world.trace, tuple(dict.fromkeys(complaints)), _figures(world))
+
+
+def _run(world: World) -> list[str]:
+    try:
+        setup_version, audit = world.loop.run_until_complete(_live(world))
+    except StuckError as error:
+        return [*world.history.complaints, f"stuck: {error}"]
+    except _NONSENSE as error:
+        return [*world.history.complaints, f"the audit at the end failed: {error!r}"]
+    truth = Truth(world.disk)
+    try:
+        judge = Judge(world.history, truth, setup_version, world.plan.staleness, world.disk.latest_at)
+        judged = [*judge.complaints(), *_lost_files(world, truth)]
+    except _NONSENSE as error:
+        judged = [*world.history.complaints, f"what lies in the store makes no sense: {error!r}"]
+    return [*judged, *audit, *world.loop.mishaps()]
+
+
+def _figures(world: World) -> Counter[str]:
+    figures: Counter[str] = Counter({"operations": world.plan.operations, "versions": world.disk.latest})
+    figures["virtual hours"] = round(world.loop.time() / 3600)
+    figures.update(f"fault: {harm}" for harm in world.harms)
+    figures.update(f"plain: {done.fate}" for done in world.history.operations.values() if done.wanted)
+    for transaction in world.history.transactions.values():
+        figures.update(f"transaction: {said}" for said in {answer.said for answer in transaction.answers})
+    return figures
+
+
+async def _live(world: World) -> tuple[int, list[str]]:
+    """Everything that happens: the latest version after the set-up, and what the audit at the end found."""
+    await world.open()
+    await _set_up(world)
+    setup_version = world.disk.latest
+    world.begin_harm()
+    clients: dict[int, list[Step]] = {}
+    for step in world.plan.of(Step):
+        clients.setdefault(step.client, []).append(step)
+    await asyncio.gather(*(Client(world, number).run(steps) for number, steps in clients.items()))
+    await world.settle()
+    world.end_harm()
+    audit = await _audit(world)
+    await world.settle()
+    return setup_version, audit
+
+
+async def _set_up(world: World) -> None:
+    namespaces = [*NAMESPACES, ACCOUNTS[0][:1], PURSES[0][:1]]
+    client = Client(world, -1)
+    for verb, names in (("create-namespace", namespaces), ("open-account", [*ACCOUNTS, *PURSES])):
+        steps = [Step(f"s-{'.'.join(name)}", -1, verb, name) for name in names]
+        await asyncio.gather(*(client.run([step]) for step in steps))
+
+
+async def _audit(world: World) -> list[str]:
+    """A process that nothing happens to finishes what was left, and looks at everything."""
+    auditor = Process(world, 99, 1, 0.0)
+    found: list[str] = []
+    verbs = {step.verb for step in world.plan.of(Step)}
+
+    async def finish() -> None:
+        catalog = auditor.catalog
+        await catalog.versions.open()
+        for transaction_id in await catalog.logs.list_open():
+            await catalog.transactions.image(transaction_id)
+        await catalog.transactions.close()
+        for info in await catalog.transactions.list_open():
+            if info.status.value != "open":
+                found.append(f"{info.transaction_id} is listed as open and is {info.status}")
+        report = await check(catalog.storage, catalog.versions, catalog.nodes, catalog.logs)
+        found.extend(f"check: {problem}" for problem in report.problems)
+        if "expire" in verbs or "collect" in verbs:
+            await expire(catalog.parts, ExpiryPolicy(0))
+            await collect(catalog.parts)
+            found.extend(await _left_over(world, catalog))
+
+    await auditor.call(lambda catalog: finish())
+    return found
+
+
+async def _left_over(world: World, catalog: StoredCatalog) -> list[str]:
+    """Once everybody rests, what is there is what the kept versions need, beside roots, logs and hints."""
+    await catalog.transactions.close()
+    kept = {info.base_version for info in await catalog.transactions.list_open()}
+    truth = Truth(world.disk)
+    needed: set[str] = set()
+    for version in truth.versions:
+        if version.number >= truth.versions[-1].oldest or version.number in kept:
+            needed |= version.needed
+    open_ones = tuple(f"-dtxn_{info.transaction_id}." for info in await catalog.transactions.list_open())
+    there = {path for path in world.disk.files if path.startswith(("node/", "def/", "data/"))}
+    left = [path for path in sorted(there - needed) if not any(name in path for name in open_ones)]
+    return [f"{path} is left, and nothing needs it" for path in left] + [f"{path} is gone" for path in sorted(needed - there)]
+
+
+def _lost_files(world: World, truth: Truth) -> list[str]:
+    """Files that were deleted while a kept version needed them, or before one that came later did."""
+    return [
+        f"{path} was deleted after version {latest}, and version {version.number} needs it"
+        for path, latest in world.disk.deletions
+        for version in truth.versions[truth.versions[latest].oldest :]
+        if path in version.needed
+    ]

@@ -1,0 +1,50 @@
+"""Runs of the simulator: whatever goes wrong, nothing is lost, doubled or half done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulation.plan import plan_of
+from tests.simulation.simulate import simulate
+
+CHECKED = 60
+"""Seeds of `make check`."""
+TESTED = 400
+"""Seeds of `make test`, those included."""
+A_TURN = 20
+
+
+def complaints_of(seeds: range) -> list[str]:
+    return [f"seed {seed}: {complaint}" for seed in seeds for complaint in simulate(plan_of(seed)).complaints]
+
+
+@pytest.mark.parametrize("start", range(0, CHECKED, A_TURN))
+def test_nothing_is_wrong(start: int) -> None:
+    assert complaints_of(range(start, start + A_TURN)) == []
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("start", range(CHECKED, TESTED, A_TURN))
+def test_nothing_is_wrong_in_many_runs(start: int) -> None:
+    assert complaints_of(range(start, start + A_TURN)) == []
+
+
+def test_a_seed_is_a_trace() -> None:
+    """Byte for byte, in processes whose hashes of text differ."""
+    code = (
+        "from tests.simulation.plan import plan_of\n"
+        "from tests.simulation.simulate import simulate\n"
+        "for seed in range(4): print(simulate(plan_of(seed)).trace.digest())\n"
+    )
+    traces = [
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": salt}, capture_output=True, text=True, check=True
+        ).stdout
+        for salt in ("1", "2")
+    ]
+    assert traces[0] == traces[1]
+    assert len(set(traces[0].split())) == 4
