@@ -12,6 +12,9 @@ from catalog_format.ids import Ids
 from catalog_format.readback import Fate, classify
 from catalog_format.storage import Storage
 
+MOST_DAMAGED = 3
+"""Damaged answers to one read-back before it is given up."""
+
 T = TypeVar("T")
 
 
@@ -39,7 +42,7 @@ class ExclusivePut:
         store's own errors when the put surely did nothing, and what `read` raises.
         """
         backoff = Backoff(self._clock, self._ids)
-        doubtful = False
+        doubtful, damaged = False, 0
         while True:
             try:
                 if await self._storage.put_if_absent(path, data):
@@ -55,9 +58,13 @@ class ExclusivePut:
             try:
                 occupant = await read()
                 fate = classify(attempt_id, None if occupant is None else attempt_of(occupant))
-            except (OSError, RetryLater, CorruptFileError):
-                # Also what came damaged: only the fate is asked for, and another look may tell it.
+            except (OSError, RetryLater):
                 fate = Fate.UNKNOWN
+            except CorruptFileError as error:
+                # Damage on the way: another look may tell. Damage in the store: no look will.
+                fate, damaged = Fate.UNKNOWN, damaged + 1
+                if damaged == MOST_DAMAGED:
+                    raise UnknownOutcomeError(f"Nobody can tell whether {what} was written by attempt {attempt_id}: {error}") from error
             if fate is Fate.WON:
                 return None
             if fate is Fate.LOST:

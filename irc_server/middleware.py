@@ -14,7 +14,7 @@ from catalog_format.ids import Ids
 from irc_server.auth import StaticToken
 from irc_server.error_map import NotAuthorizedError, PayloadTooLargeError, error_response, foreseen
 from irc_server.idempotency import KEY_HEADER, Answer, AnswerMemory, note_on, repeatable
-from irc_server.wire.compression import COMPRESS_FROM_BYTES, TooLargeWhenPlain, packed, unpacked
+from irc_server.wire.compression import COMPRESS_FROM_BYTES, Packer, TooLargeWhenPlain, packed, unpacked
 from irc_server.wire.headers import accepts_gzip, header
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
@@ -99,6 +99,9 @@ class BearerToken:
         await self._app(scope, receive, send)
 
 
+_GZIP_HEADERS = ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"))
+
+
 class Compression:
     """gzip for answers over 1 KiB, where it is accepted. What is compressed already passes as it is."""
 
@@ -109,22 +112,32 @@ class Compression:
         if scope["type"] != "http" or not accepts_gzip(scope):
             await self._app(scope, receive, send)
             return
-        start: Message = {}
+        start: Message | None = None
+        packer: Packer | None = None
 
         async def pack(message: Message) -> None:
-            nonlocal start
+            nonlocal start, packer
             if message["type"] == "http.response.start":
                 start = message
                 return
-            body = message.get("body", b"")
-            # Every answer of this server is one part.
-            if len(body) >= COMPRESS_FROM_BYTES and not any(name == b"content-encoding" for name, _ in start["headers"]):
+            body, more = message.get("body", b""), message.get("more_body", False)
+            if start is None:
+                # A further part of a long answer.
+                await send(message if packer is None else {**message, "body": packer.part(body, last=not more)})
+                return
+            started, start = start, None
+            encoded = any(name == b"content-encoding" for name, _ in started["headers"])
+            if more and not encoded:
+                packer = Packer()
+                await send({**started, "headers": [*started["headers"], *_GZIP_HEADERS]})
+                await send({**message, "body": packer.part(body, last=False)})
+                return
+            if len(body) >= COMPRESS_FROM_BYTES and not encoded:
                 body = await packed(body)
-                kept = [(name, value) for name, value in start["headers"] if name != b"content-length"]
-                added = [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding"), (b"content-length", str(len(body)).encode())]
-                start = {**start, "headers": kept + added}
+                kept = [(name, value) for name, value in started["headers"] if name != b"content-length"]
+                started = {**started, "headers": [*kept, *_GZIP_HEADERS, (b"content-length", str(len(body)).encode())]}
                 message = {**message, "body": body}
-            await send(start)
+            await send(started)
             await send(message)
 
         await self._app(scope, receive, pack)

@@ -12,6 +12,7 @@ from catalog_format.keys import Identifier
 from catalog_format.names import SYSTEM, Place, ResolvedName, resolve
 from catalog_format.scope import Listing, Page, PropertiesUpdate
 from irc_server.call import Call, namespace_of, no_namespace
+from irc_server.endpoints.listings import listed
 from irc_server.endpoints.system_namespaces import Reserved, System, Transactions
 from irc_server.endpoints.transactions import Transaction
 from irc_server.error_map import UnprocessableError
@@ -110,8 +111,8 @@ _BY_PLACE: dict[Place, type[Ordinary] | type[System] | type[Transactions] | type
 
 async def list_namespaces(call: Call) -> Response:
     parent = namespace_of(call.query(PARENT) or "")
-    listing = await _named(call, parent).children(call.page())
-    return json_response(namespaces_body(listing.items, listing.next_token))
+    in_transaction = resolve(parent).place is Place.TRANSACTION
+    return await listed(call, _named(call, parent).children, namespaces_body, in_transaction=in_transaction)
 
 
 async def create_namespace(call: Call, body: CreateNamespaceRequest) -> Response:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from orjson import Fragment
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from catalog_format.keys import Identifier
 from catalog_format.names import Place, resolve
 from catalog_format.scope import LoadedMetadata, NewTable, TableCommit
 from irc_server.call import Call, Target, no_namespace, no_table
+from irc_server.endpoints.listings import listed
 from irc_server.warehouses import View
 from irc_server.wire.answers import (
     ALL,
@@ -97,8 +99,11 @@ async def list_tables(call: Call) -> Response:
     target = await place_of_listing(call)
     if target is None:
         return json_response(identifiers_body([], None))
-    listing = await target.scope.list_tables(target.rest, call.page())
-    return json_response(identifiers_body([target.shown(item) for item in listing.items], listing.next_token))
+
+    def body(items: Sequence[Identifier], next_token: str | None) -> object:
+        return identifiers_body([target.shown(item) for item in items], next_token)
+
+    return await listed(call, partial(target.scope.list_tables, target.rest), body, in_transaction=bool(target.prefix))
 
 
 async def load_table(call: Call) -> Response:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import orjson
 from starlette.responses import Response
 
+from catalog_format.keys import Identifier
 from catalog_format.names import Place, resolve
 from catalog_format.scope import LoadedMetadata, NewView
 from irc_server.call import Call, Target, no_view
+from irc_server.endpoints.listings import listed
 from irc_server.endpoints.tables import exists, loaded, place_of_listing, rename_targets
 from irc_server.wire.answers import Form, etag_of, identifiers_body, json_response, no_content
 from irc_server.wire.described import Json
@@ -21,8 +25,11 @@ async def list_views(call: Call) -> Response:
     target = await place_of_listing(call)
     if target is None:
         return json_response(identifiers_body([], None))
-    listing = await target.scope.list_views(target.rest, call.page())
-    return json_response(identifiers_body([target.shown(item) for item in listing.items], listing.next_token))
+
+    def body(items: Sequence[Identifier], next_token: str | None) -> object:
+        return identifiers_body([target.shown(item) for item in items], next_token)
+
+    return await listed(call, partial(target.scope.list_views, target.rest), body, in_transaction=bool(target.prefix))
 
 
 async def load_view(call: Call) -> Response:

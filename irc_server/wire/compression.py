@@ -25,6 +25,16 @@ async def packed(plain: bytes) -> bytes:
     return await asyncio.to_thread(gzip.compress, plain, _LEVEL, mtime=0)
 
 
+class Packer:
+    """gzip of a body that comes in parts; each can be read as soon as it is there."""
+
+    def __init__(self) -> None:
+        self._compressor = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
+
+    def part(self, plain: bytes, *, last: bool) -> bytes:
+        return self._compressor.compress(plain) + self._compressor.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
+
+
 def unpacked(body: bytes, limit: int) -> bytes:
     """The plain bytes. Raises `InvalidArgumentError`, `TooLargeWhenPlain`."""
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("is_long", PROFILES)
 def test_commits_to_tables(comparison: Comparison, is_long: bool) -> None:
-    @profile(short=600, long=12_000, is_long=is_long)
+    @profile(short=600, long=10_000, is_long=is_long)
     @given(data=st.data())
     def commits(data: st.DataObject) -> None:
         metadata = data.draw(tables(), "base")

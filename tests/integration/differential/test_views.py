@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("is_long", PROFILES)
 def test_commits_to_views(comparison: Comparison, is_long: bool) -> None:
-    @profile(short=250, long=5_000, is_long=is_long)
+    @profile(short=250, long=4_000, is_long=is_long)
     @given(data=st.data())
     def commits(data: st.DataObject) -> None:
         metadata = data.draw(views(), "base")
