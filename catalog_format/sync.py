@@ -20,6 +20,8 @@ from catalog_format.changes import IsolationLevel
 from catalog_format.door import TransactionInfo
 from catalog_format.ids import SystemIds
 from catalog_format.keys import Identifier
+from catalog_format.maintenance.collect import CollectReport, collect
+from catalog_format.maintenance.expire import ExpireReport, ExpiryPolicy, expire
 from catalog_format.scope import (
     NO_CONTEXT,
     Json,
@@ -222,6 +224,14 @@ class SyncCatalog:
             self.rollback(transaction_id)
             raise
         self.commit(transaction_id)
+
+    def expire(self, policy: ExpiryPolicy, *, dry_run: bool = False) -> ExpireReport:
+        """Give up the versions that the policy does not keep. Raises as `maintenance.expire.expire`."""
+        return self._loop.run(expire(self._catalog.parts, policy, dry_run=dry_run))
+
+    def collect(self, *, dry_run: bool = False) -> CollectReport:
+        """Delete the files that nothing kept needs. Raises as `maintenance.collect.collect`."""
+        return self._loop.run(collect(self._catalog.parts, dry_run=dry_run))
 
     def close(self) -> None:
         self._loop.run(self._catalog.close())

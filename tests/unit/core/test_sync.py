@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from catalog_format import sync
-from catalog_format.errors import NotACatalogError, ReadOnlyError
+from catalog_format.errors import NoSuchVersionError, NotACatalogError, ReadOnlyError
+from catalog_format.maintenance.expire import ExpiryPolicy
 from catalog_format.scope import NewTable
 from tests.support.catalogs import SCHEMA, setting
 
@@ -37,3 +38,19 @@ def test_open_begin_read_list_write_commit(tmp_path: Path) -> None:
     with sync.open_catalog(str(tmp_path / "warehouse")) as catalog:
         assert catalog.main.load_namespace(("ns",)) == {"a": "1"}
         assert catalog.at_timestamp(2**50).table_exists(("ns", "u"))
+
+
+def test_versions_are_given_up_and_files_deleted(tmp_path: Path) -> None:
+    with sync.open_catalog(str(tmp_path), init=True) as catalog:
+        for number in range(5):
+            catalog.main.create_namespace((f"n{number}",), {})
+        catalog.main.create_table(("n0", "t"), NewTable(SCHEMA))
+        catalog.main.drop_table(("n0", "t"))
+        report = catalog.expire(ExpiryPolicy(0), dry_run=True)
+        assert report.given_up == report.oldest > 0 and catalog.at(0).list_namespaces().items == []
+        assert catalog.expire(ExpiryPolicy(0)).given_up == report.given_up
+        with pytest.raises(NoSuchVersionError):
+            catalog.at(0)
+        doomed = catalog.collect(dry_run=True).deleted
+        assert [path.split("/")[0] for path in doomed] == ["data"] and (tmp_path / doomed[0]).exists()
+        assert catalog.collect().deleted == doomed and not (tmp_path / doomed[0]).exists()
