@@ -82,8 +82,16 @@ java:
 	found = re.search(r"version \"(\d+)", text); \
 	sys.exit(0 if found and int(found[1]) >= 17 else "Java 17 or newer is needed: install it (Debian: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17) and try again")'
 
+# Iceberg's OpenAPI file is no part of this repository. Where it is at hand, its fuzz runs shortly with the other tests too.
+SPECIFICATION := $(or $(ICEBERG_OPENAPI),../shared/spec/rest-catalog-open-api.yaml)
+
 test: java check env-spark env-spark35 env-s3 ## everything but the long profiles, in under twenty minutes
 	$(PYTEST) -q -m "(spark or s3 or processes) and not long"
+ifneq ($(wildcard $(SPECIFICATION)),)
+	FUZZ_EXAMPLES=10 $(PYTEST) -q tests/server/test_fuzz_specification.py
+else
+	@echo "Iceberg's OpenAPI file is not at $(SPECIFICATION), so the server was not fuzzed against it (docs/conformance.md says how)"
+endif
 
 test-all: test ## the long profiles too
 	$(PYTEST) -q -m "long"

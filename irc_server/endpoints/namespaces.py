@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -63,7 +62,9 @@ class Ordinary:
         catalog = await self._call.root.catalog()
         if page is not None and page.token == _SYSTEM_PAGE:
             return Listing([(SYSTEM,)])
-        listing, properties = await asyncio.gather(catalog.main.list_namespaces((), page), catalog.properties())
+        listing = await catalog.main.list_namespaces((), page)
+        # They never change, so any root tells them.
+        properties = catalog.versions.known.header.catalog.properties
         if listing.next_token is not None or properties.get(LIST_SYSTEM, "").lower() != "true":
             return listing
         if page is not None and len(listing.items) >= page.size:

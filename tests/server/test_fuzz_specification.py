@@ -24,6 +24,8 @@ from tests.support.servers import RunningServer
 pytestmark = pytest.mark.long
 
 VARIABLE = "ICEBERG_OPENAPI"
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "150"))
+"""Requests for each operation."""
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "spec" / "rest-catalog-open-api.yaml"
 OF_THE_SPECIFICATION = [operation for operation in OPERATIONS if operation.of_catalog or operation.name in {"getConfig", "getToken"}]
 
@@ -137,4 +139,4 @@ def _resolved(document: Json, node: Json) -> Json:
 
 @pytest.mark.parametrize("operation", OF_THE_SPECIFICATION, ids=lambda operation: operation.name)
 def test_every_answer_is_as_specified(server: RunningServer, specification: BaseSchema, operation: Operation) -> None:
-    fuzz(server, specification, operation, max_examples=150)
+    fuzz(server, specification, operation, max_examples=EXAMPLES)
