@@ -93,7 +93,8 @@ class VersionLog:
     def observe(self, root: Root) -> None:
         """Take note of a root that exists."""
         self._roots[root.version] = root
-        if self._latest is None or root.version > self._latest.version:
+        # A stub is never the latest, and nobody could read anything in it.
+        if not root.stub and (self._latest is None or root.version > self._latest.version):
             self._latest = root
 
     async def read(self, version: int) -> Root:
@@ -173,17 +174,18 @@ class VersionLog:
 
     async def _find_latest(self) -> Root:
         began = self._clock.elapsed()
-        start = self.known
-        after = await self.find(start.version + 1)
+        newest = self.known
+        after = await self.find(newest.version + 1)
         while after is not None:
-            self.observe(await self._gallop(after))
+            newest = await self._gallop(after)
             # What was found may have been given up by now: then there are later ones.
-            after = await self.find(self.known.version + 1) if self.known.stub else None
-        if self.known.stub:
+            after = await self.find(newest.version + 1) if newest.stub else None
+        if newest.stub:
             raise CorruptFileError(
-                f"Version {self.known.version} was given up, and no later one is there ({paths.root_path(self.known.version + 1)}): "
+                f"Version {newest.version} was given up, and no later one is there ({paths.root_path(newest.version + 1)}): "
                 "roots are missing; restore them before anything is committed"
             )
+        self.observe(newest)
         self._confirmed_at = began
         return self.known
 

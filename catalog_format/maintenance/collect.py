@@ -76,11 +76,8 @@ async def _collect(parts: Parts, purge_patience_ms: int, dry_run: bool, progress
     due = due_wishes(await wishes_in(parts, latest), kept, before_ms)
     if (candidates or due) and not dry_run:
         report.epoch_version = await parts.keep_up(Upkeep(new_epoch=True), "begin a collect epoch", AGENT)
-        # From here on the order matters: the epoch's versions, unfinished transactions, versions published since.
         epoch = await needed.read(report.epoch_version)
-        await needed.add_versions(max(epoch.header.oldest, latest.version + 1), epoch.version)
-        await needed.add_unfinished(epoch.header.oldest)
-        await needed.add_versions(epoch.version + 1, (await parts.versions.confirm(anew=True)).version)
+        await needed.complete(epoch)
         candidates = [path for path in candidates if not needed.has(path)]
         await each(
             (partial(parts.storage.delete, path) for path in candidates),
@@ -119,6 +116,12 @@ class _Needed:
     def oldest(self, root: Root) -> int:
         """The oldest version that anybody may read, as of a root and the unfinished transactions that were added."""
         return min({root.header.oldest, *root.header.unstubbed, *self._bases})
+
+    async def complete(self, epoch: Root) -> None:
+        """Add what came since the first look. The order matters: up to the epoch, unfinished transactions, versions published since."""
+        await self.add_versions(max(epoch.header.oldest, self._looked_at + 1), epoch.version)
+        await self.add_unfinished(epoch.header.oldest)
+        await self.add_versions(epoch.version + 1, (await self._parts.versions.confirm(anew=True)).version)
 
     async def catch_up(self) -> None:
         """Add what was begun, then what was published since."""

@@ -73,11 +73,11 @@ async def expire(parts: Parts, policy: ExpiryPolicy, *, dry_run: bool = False, p
     dropped = {entry.key: entry.stamp for entry in (*outcomes, *answers)}
     if (dropped or report.oldest > report.oldest_before) and not dry_run:
         # A log that cannot be read would stop the run below, after versions were given up for nothing.
-        await parts.unfinished()
+        await _pins(parts)
         await parts.keep_up(Upkeep(oldest=report.oldest, dropped=dropped), f"give up versions below {report.oldest}", AGENT)
         latest = await parts.versions.confirm(anew=True)
         report.oldest = latest.header.oldest
-    pins = {image.base_version for image in await parts.unfinished()}
+    pins = await _pins(parts)
     report.pinned = sorted(version for version in pins if version < report.oldest)
     header = latest.header
     waiting = [*(version for version in header.unstubbed), *range(header.stubbed_below, report.oldest)]
@@ -91,6 +91,11 @@ async def expire(parts: Parts, policy: ExpiryPolicy, *, dry_run: bool = False, p
         done = Upkeep(stubbed_below=report.oldest, unstubbed=unstubbed, stubbed=tuple(set(header.unstubbed) - pins))
         await parts.keep_up(done, f"gave up {report.given_up} versions", AGENT)
     return report
+
+
+async def _pins(parts: Parts) -> set[int]:
+    """Versions that unfinished transactions are based on. Raises `CorruptFileError`."""
+    return {image.base_version for image in await parts.unfinished()}
 
 
 async def _oldest_wanted(parts: Parts, latest: Root, policy: ExpiryPolicy) -> int:

@@ -124,7 +124,11 @@ class PastPlace:
         return _Reading(self._reader(), self._versions)
 
     async def peek(self, key: bytes) -> bytes | None:
-        return await (await self._reader()).definition(key)
+        try:
+            return await (await self._reader()).definition(key)
+        except LostFileError:
+            # Given up since its root was looked at; whoever reads it in earnest is told so.
+            return None
 
     async def _reader(self) -> Reader:
         return Reader(await kept(self._versions, self._version), self._nodes, self._storage)

@@ -101,7 +101,13 @@ class TransactionPlace:
 
     async def peek(self, key: bytes) -> bytes | None:
         image = self._coordinator.known_open(self._id)
-        return None if image is None else await (await self._reader(image)).definition(key)
+        if image is None:
+            return None
+        try:
+            return await (await self._reader(image)).definition(key)
+        except LostFileError:
+            # It has ended since, and what it was based on was given up; whoever reads it in earnest is told so.
+            return None
 
     async def write(self, changes: Sequence[Change], context: RequestContext, note: bytes = b"") -> Committed:
         image, fresh = self._coordinator.known_open(self._id), False

@@ -174,7 +174,7 @@ class Client:
         """Whether the transaction is there to be worked in."""
         for number in range(3):
             process = await self._world.process(step.where + number)
-            began = self._world.loop.time()
+            began, is_taken = self._world.loop.time(), transaction.id in self._world.disk.began
             try:
                 info = await process.call(
                     lambda catalog: catalog.transactions.begin(transaction.id, step.isolation, step.ttl_ms), step.patience, step.cancels
@@ -183,7 +183,8 @@ class Client:
                 self._tell(step.id, "begin:", repr(error))
                 transaction.begins.append(Fate.REFUSED)
                 # Somebody whose clock is ahead may have met it, and found it expired, before it was acknowledged.
-                if Fate.UNKNOWN not in transaction.begins and "was used before" not in error.message:
+                # An earlier try may have been told to begin another, and have left its state.
+                if not is_taken and Fate.UNKNOWN not in transaction.begins and "was used before" not in error.message:
                     self._world.history.complaints.append(f"{step.id}: a new transaction id was refused: {error!r}")
                 return await self._is_there(step, transaction)
             except Exception as error:

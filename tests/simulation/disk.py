@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 
 from catalog_format import paths
 
 URL = "memory://simulated"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A file that was deleted or replaced, and what was there at that moment."""
+
+    path: str
+    version: int
+    """The latest one."""
+    states: dict[str, int]
+    """For each transaction that had begun, the states of its log after the first."""
 
 
 class Disk:
@@ -16,8 +28,11 @@ class Disk:
         self.files: dict[str, bytes] = {}
         self.archive: dict[str, bytes] = {}
         """The first bytes of every file that ever was, whatever was replaced or deleted since."""
-        self.deletions: list[tuple[str, int]] = []
-        """(path, latest version then) of every file that was deleted."""
+        self.deletions: list[Loss] = []
+        self.stubs: list[Loss] = []
+        """Roots that were replaced."""
+        self.began: dict[str, int] = {}
+        """The latest version when the first state of a transaction appeared."""
         self._version_times: list[float] = []
         self._states: dict[str, int] = {}
 
@@ -36,13 +51,17 @@ class Disk:
         if folder == "vn" and len(name) == paths.VERSION_BITS:
             # Versions have no gaps, so the next one is the one that is put.
             self._version_times.append(now)
+        elif folder == paths.OPEN_TRANSACTIONS:
+            self.began.setdefault(name, self.latest)
+            self._states.setdefault(name, 0)
         elif folder == "dtxn":
-            owner = name.partition("/")[0]
-            self._states[owner] = self._states.get(owner, 0) + 1
+            self._states[name.partition("/")[0]] += 1
         return True
 
     def replace(self, path: str, data: bytes) -> None:
         self.files[path] = data
+        if path.startswith("vn/") and path != paths.LATEST_HINT:
+            self.stubs.append(self._loss(path))
 
     def list(self, prefix: str) -> list[str]:
         below = prefix and f"{prefix}/"
@@ -50,7 +69,7 @@ class Disk:
 
     def delete(self, path: str) -> None:
         if self.files.pop(path, None) is not None:
-            self.deletions.append((path, self.latest))
+            self.deletions.append(self._loss(path))
 
     @property
     def latest(self) -> int:
@@ -64,6 +83,9 @@ class Disk:
     def states_of(self, transaction_id: str) -> int:
         """States of a transaction's log after the first."""
         return self._states.get(transaction_id, 0)
+
+    def _loss(self, path: str) -> Loss:
+        return Loss(path, self.latest, dict(self._states))
 
 
 def short(path: str) -> str:

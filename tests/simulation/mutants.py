@@ -6,18 +6,18 @@ A mutant replaces one function of the real code for as long as it is entered. `s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from typing import Any
 
 from catalog_format import exclusive_put, node_codec, node_store, paths, version_log
 from catalog_format import group as groups
 from catalog_format.committer import Committer
 from catalog_format.distributed import log as logs
+from catalog_format.distributed.coordinator import TransactionCoordinator
 from catalog_format.distributed.log import TransactionLogs
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import ConflictError
+from catalog_format.errors import ConflictError, TreelineError
 from catalog_format.group import GroupStager
 from catalog_format.node import Entry, Node, Rows
 from catalog_format.pb import transaction_pb2 as tpb
@@ -28,27 +28,8 @@ from catalog_format.scopes.transactional import TransactionPlace
 from catalog_format.staging import Stage
 from catalog_format.tree import edit
 from catalog_format.version_log import SharedProbe
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """`enter` switches the protection off; `seeds` are known to show it."""
-
-    name: str
-    what: str
-    enter: Callable[[], AbstractContextManager[None]]
-    seeds: tuple[int, ...]
-
-
-@contextmanager
-def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
-    original = getattr(owner, name)
-    setattr(owner, name, by)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
-
+from tests.simulation.deletion_mutants import DELETION
+from tests.simulation.mutant import Mutant, replaced
 
 # Publishing.
 
@@ -208,6 +189,26 @@ def _beginning_unchecked() -> AbstractContextManager[None]:
     return replaced(TransactionLogs, "has_further_states", has_further_states)
 
 
+def _without_reading_the_log_again() -> AbstractContextManager[None]:
+    finish = Committer.finish
+
+    async def blindly(self: Any, wish: Any, settled: Any, seal_follows: Any = None) -> Any:
+        return await finish(self, wish, None, seal_follows)  # type: ignore[arg-type]
+
+    return replaced(Committer, "finish", blindly)
+
+
+def _put_away_early() -> AbstractContextManager[None]:
+    end = TransactionCoordinator._end
+
+    async def put_away_first(self: Any, transaction_id: str, *arguments: Any) -> None:
+        with suppress(TreelineError, OSError):
+            await self._logs.remove_open_file(transaction_id)
+        await end(self, transaction_id, *arguments)
+
+    return replaced(TransactionCoordinator, "_end", put_away_first)
+
+
 # Reading.
 
 
@@ -267,8 +268,11 @@ MUTANTS = (
     Mutant("deletions without stamps", "a deletion does not raise the stamp of its subtree", _without_deletions_in_stamps, (170,)),
     Mutant("no seal", "COMMIT does not close the log", _without_seal, (2,)),
     Mutant("BEGIN unchecked", "BEGIN does not look for states of an older transaction of that id", _beginning_unchecked, (6,)),
+    Mutant("log not read again", "who finishes a transaction does not look whether it has ended", _without_reading_the_log_again, (155,)),
+    Mutant("put away early", "a transaction leaves the folder of open ones before its log has ended", _put_away_early, (4,)),
     Mutant("nodes unverified", "the hash of a node is not verified", _unverified_nodes, (94,)),
     Mutant("roots unverified", "the hash of a root is not verified", _unverified_roots, (309,)),
     Mutant("states unverified", "the hash of a transaction's state is not verified", _unverified_states, (7,)),
-    Mutant("any probe shared", "a read joins a probe that was sent before the read began", _sharing_any_probe, (45,)),
+    Mutant("any probe shared", "a read joins a probe that was sent before the read began", _sharing_any_probe, (66,)),
+    *DELETION,
 )

@@ -79,6 +79,26 @@ ALWAYS = frozenset({"set", "load", "transaction"})
 # Listings beside creates and drops: what matters of ranges would hardly be met by chance.
 LISTING_PLAIN = {"create-table": 8, "drop-table": 8, "rename-table": 2, "create-view": 1, "transaction": 5}
 LISTING_INNER = {"list": 10, "set-namespace": 4, "load": 1}
+# What deletes beside transactions that last, and processes that stand still in the middle of either.
+UPKEEP_PLAIN = {
+    "transaction": 12,
+    "expire": 5,
+    "collect": 8,
+    "list-open": 3,
+    "set": 4,
+    "append": 2,
+    "create-table": 2,
+    "drop-table": 2,
+    "load-past": 1,
+    "commit-again": 1,
+    "check": 1,
+}
+UPKEEP_INNER = {"set": 6, "append": 2, "create-table": 2, "load": 2}
+UPKEEP_PAUSES = {
+    Harm.STALL: ((Kind.STATE, Kind.ROOT, Kind.NODE, Kind.METADATA, Kind.OTHER), (60.0, 600.0, 5000.0, 10_000.0)),
+    Harm.SLOW: ((Kind.ROOT, Kind.NODE, Kind.METADATA, Kind.OTHER), (20.0, 60.0)),
+}
+"""Which requests meet them, and for how long (seconds)."""
 
 
 class Ending(StrEnum):
@@ -177,7 +197,12 @@ def plan_of(seed: int, operations: int = 100) -> Plan:
     """The plan of a seed, with about so many operations."""
     random = Random(f"plan {seed}")
     slots = random.choice((1, 2, 2, 3))
+    is_upkeep = Random(f"hours {seed}").random() < 0.16
+    if is_upkeep:
+        slots = max(2, slots)
     draft = _Draft(random, slots)
+    if is_upkeep:
+        draft.turn_to_upkeep()
     steps = draft.steps(operations)
     return Plan(
         seed=seed,
@@ -224,7 +249,21 @@ class _Draft:
             self._plain, self._inner, self._serializable = LISTING_PLAIN, LISTING_INNER, 1.0
             self._hurry, self._clients = 0.05, 7
         self._impatience = random.choice((0.0, 0.0, 0.1, 0.3))
+        self._patience = (0.001, 3.0)
+        self._lifetimes_ms, self._finishers = (3_600_000, 3_600_000, 30_000, 2_000), (1, 1, 2, 3)
+        self._pause_rate = 0.0
         self._number = 0
+
+    def turn_to_upkeep(self) -> None:
+        """A run of hours or days, in which what takes a moment elsewhere may last until all others have done everything."""
+        random = self._random
+        self._plain, self._inner = UPKEEP_PLAIN, UPKEEP_INNER
+        self._names, self._namespaces = random.sample(NAMES, 3), [NAMESPACES[0]]
+        self._hurry = random.choice((5.0, 60.0, 1800.0, 1800.0))
+        # Or everybody would soon wait for the process that stands still.
+        self._impatience, self._patience = 0.8, (20.0, 60.0)
+        self._lifetimes_ms, self._finishers = (86_400_000, 86_400_000, 3_600_000), (1, 2, 3)
+        self._pause_rate = random.choice((0.03, 0.05, 0.1))
 
     def steps(self, operations: int) -> list[Step]:
         steps: list[Step] = []
@@ -240,13 +279,13 @@ class _Draft:
 
     def harms(self, operations: int) -> list[Atom]:
         random = self._random
+        atoms = self._pauses(operations) if self._pause_rate else []
         if random.random() < 0.1:
-            return []
+            return atoms
         rate = random.choice((0.01, 0.03, 0.1))
         # About how often each kind of request occurs in an operation.
         often = {Kind.STATE: 0.7, Kind.NODE: 0.5, Kind.PROBE: 2.0}
         harms = random.sample(list(Harm), random.randint(1, 6))
-        atoms: list[Atom] = []
         for kind in Kind:
             for nth in range(1, int(operations * often.get(kind, 1.0)) + 1):
                 if random.random() < rate:
@@ -255,6 +294,17 @@ class _Draft:
         if random.random() < 0.2:
             atoms += [ClockJump(random.randrange(self._slots), random.uniform(0, 20), random.choice((-90.0, -5.0, 5.0, 3700.0)))]
         return atoms
+
+    def _pauses(self, operations: int) -> list[Atom]:
+        """In the middle of something, a process or a request takes seconds to hours."""
+        random = self._random
+        return [
+            Fault(kind, nth, harm, random.choice(seconds), random.random())
+            for harm, (kinds, seconds) in UPKEEP_PAUSES.items()
+            for kind in kinds
+            for nth in range(1, 2 * operations)
+            if random.random() < self._pause_rate
+        ]
 
     def _fault(self, kind: Kind, nth: int, harm: Harm) -> list[Fault]:
         random = self._random
@@ -297,7 +347,7 @@ class _Draft:
             pause=random.random() * self._hurry,
             keyed=keyed,
             tries=random.choice((1, 2, 4)),
-            patience=random.uniform(0.001, 3.0) if random.random() < self._impatience else 0.0,
+            patience=random.uniform(*self._patience) if random.random() < self._impatience else 0.0,
             cancels=random.random() < 0.5,
             fraction=random.random(),
         )
@@ -334,8 +384,8 @@ class _Draft:
         return TransactionStep(
             **{name: getattr(common, name) for name in Step.__dataclass_fields__},
             isolation=IsolationLevel.SERIALIZABLE if random.random() < self._serializable else IsolationLevel.SNAPSHOT,
-            ttl_ms=random.choice((3_600_000, 3_600_000, 30_000, 2_000)),
+            ttl_ms=random.choice(self._lifetimes_ms),
             workers=workers,
             ending=ending,
-            finishers=tuple(random.randrange(self._slots) for _ in range(random.choice((1, 1, 2, 3)))),
+            finishers=tuple(random.randrange(self._slots) for _ in range(random.choice(self._finishers))),
         )

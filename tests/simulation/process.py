@@ -111,9 +111,15 @@ class Process:
         self._world.bury(self)
 
     def stall(self, seconds: float) -> None:
-        loop = self._world.loop
+        world, loop = self._world, self._world.loop
+
+        def resume() -> None:
+            world.stalls -= 1
+            loop.resume(self.life)
+
+        world.stalls += 1
         loop.stall(self.life)
-        loop.call_later(seconds, loop.resume, self.life, context=self._world.context)
+        loop.call_later(seconds, resume, context=world.context)
 
 
 class Link:

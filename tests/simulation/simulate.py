@@ -16,6 +16,7 @@ from catalog_format.maintenance.collect import collect
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from tests.simulation.clients import Client
 from tests.simulation.loop import StuckError
+from tests.simulation.losses import losses
 from tests.simulation.oracles import Judge
 from tests.simulation.plan import ACCOUNTS, NAMESPACES, PURSES, Plan, Step
 from tests.simulation.process import Process
@@ -63,7 +64,7 @@ def _run(world: World) -> list[str]:
     truth = Truth(world.disk)
     try:
         judge = Judge(world.history, truth, setup_version, world.plan.staleness, world.disk.latest_at)
-        judged = [*judge.complaints(), *_lost_files(world, truth)]
+        judged = [*judge.complaints(), *losses(world.disk, truth)]
     except _NONSENSE as error:
         judged = [*world.history.complaints, f"what lies in the store makes no sense: {error!r}"]
     return [*judged, *audit, *world.loop.mishaps()]
@@ -143,13 +144,3 @@ async def _left_over(world: World, catalog: StoredCatalog) -> list[str]:
     there = {path for path in world.disk.files if path.startswith(("node/", "def/", "data/"))}
     left = [path for path in sorted(there - needed) if not any(name in path for name in open_ones)]
     return [f"{path} is left, and nothing needs it" for path in left] + [f"{path} is gone" for path in sorted(needed - there)]
-
-
-def _lost_files(world: World, truth: Truth) -> list[str]:
-    """Files that were deleted while a kept version needed them, or before one that came later did."""
-    return [
-        f"{path} was deleted after version {latest}, and version {version.number} needs it"
-        for path, latest in world.disk.deletions
-        for version in truth.versions[truth.versions[latest].oldest :]
-        if path in version.needed
-    ]

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.plan import plan_of
 from tests.simulation.simulate import simulate
 
-CHECKED = 60
+CHECKED = 20
 """Seeds of `make check`."""
 TESTED = 400
 """Seeds of `make test`, those included."""

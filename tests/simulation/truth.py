@@ -65,7 +65,11 @@ class Log:
 
     @property
     def status(self) -> str:
-        name: str = tpb.TransactionStatus.Name(self.statuses[-1])  # type: ignore[arg-type]
+        return self.status_at(len(self.statuses) - 1)
+
+    def status_at(self, states: int) -> str:
+        """As of so many states after the first."""
+        name: str = tpb.TransactionStatus.Name(self.statuses[states])  # type: ignore[arg-type]
         return name.lower().replace("_", "-")
 
     @property
@@ -100,6 +104,7 @@ class Truth:
         """Definition files, by the leaf that names them."""
         self._held: dict[bytes, tuple[str, bytes]] = {}
         self._things: dict[tuple[bytes, bytes], Thing] = {}
+        self._needed_by: dict[str, frozenset[str]] = {}
         self.latest = disk.latest
 
     @cached_property
@@ -110,6 +115,15 @@ class Truth:
     def logs(self) -> dict[str, Log]:
         names = {path.split("/")[1] for path in self._files if path.startswith(("dtxn/", "dtxn-open/"))}
         return {name: self._log(name) for name in sorted(names)}
+
+    def needed_by(self, log: Log) -> frozenset[str]:
+        """Paths of the metadata files that a transaction's own changes name."""
+        found = self._needed_by.get(log.id)
+        if found is None:
+            written = ((wanted.target or wanted.key, result) for _, wanted, result in log.changes)
+            found = frozenset(path for key, result in written if result is not None for path in self._locations_in(key, result))
+            self._needed_by[log.id] = found
+        return found
 
     @cached_property
     def states(self) -> list[Things]:

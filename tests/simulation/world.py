@@ -37,6 +37,8 @@ class World:
         self.loop = SimulatedLoop(Random(f"order {plan.seed} {plan.schedule}"))
         self.in_flight = 0
         """Requests that the store has not applied yet."""
+        self.stalls = 0
+        """Times that some process stands still now."""
         self._speed = Random(f"speed {plan.seed} {plan.schedule}")
         self._faults = {(fault.kind, fault.nth): fault for fault in plan.of(Fault)}
         self._outages: list[Outage] = plan.of(Outage)
@@ -154,7 +156,7 @@ class World:
         while quiet < 3:
             before = len(self.trace)
             await asyncio.sleep(700.0)
-            quiet = quiet + 1 if len(self.trace) == before and self.in_flight == 0 else 0
+            quiet = quiet + 1 if len(self.trace) == before and self.in_flight == self.stalls == 0 else 0
 
     async def ask(self, where: int, work: Callable[[StoredCatalog], Awaitable[T]], patience: float = 0.0, cancels: bool = False) -> T:
         """A client's request to a running process."""

@@ -320,3 +320,27 @@ async def test_a_load_in_a_transaction_that_expired_and_was_collected_meanwhile_
         await collect(catalog.parts)
         with pytest.raises((NoSuchNamespaceError, TransactionEndedError), match="Transaction 1 is expired"):
             await elsewhere.load_table(("ns", "t0"))
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["a past version", "a transaction"])
+async def test_who_loads_a_table_from_what_was_collected_is_told_so(within: bool) -> None:
+    store, clock = MemoryStorage(), ManualClock()
+    async with opened(store, clock=clock, limits=SMALL_TREE) as catalog, opened(store, clock=clock) as stale:
+        await make_table(catalog.main, "ns", "t")
+        for number in range(20):
+            await catalog.main.create_namespace((f"a{number:02}",), {})
+        old = await stale.latest_version()
+        await stale.transactions.begin("x")
+        scope = await (stale.within("x") if within else stale.at(old))
+        await catalog.transactions.rollback("x")
+        await catalog.transactions.close()
+        for number in range(40):
+            await catalog.main.create_namespace((f"n{number:02}",), {})
+            await catalog.main.commit_tables([setting("ns", "t", n=str(number))])
+        clock.advance(1)
+        await expire(catalog.parts, NOW)
+        assert (await collect(catalog.parts)).deleted
+        with pytest.raises(
+            NoSuchNamespaceError if within else ContendedError, match="x is rolled-back" if within else "was given up while"
+        ):
+            await scope.load_table(("ns", "t"))

@@ -356,3 +356,17 @@ async def test_a_transaction_that_lost_its_base_is_expired_when_it_is_used() -> 
         with pytest.raises(TransactionRefusedError, match="Version 4 was given up"):
             await other.transactions.commit("commit")
         assert "mine" not in await properties_of(other.main, "ns", "t")
+
+
+async def test_a_stub_is_never_taken_for_the_latest_version() -> None:
+    store, clock = MemoryStorage(), ManualClock()
+    async with filled(store, clock) as catalog, opened(store, clock=clock) as other:
+        known = other.versions.known.version
+        for number in range(3):
+            await catalog.main.commit_tables([setting("ns", "t", n=str(number))])
+        clock.advance(1)
+        await expire(catalog.parts, NOW)
+        # As after a lost turn: who won it was given up before the loser looked.
+        other.versions.observe(await other.versions.trace(known + 2))
+        assert other.versions.known.version == known
+        assert (await other.versions.confirm()).version == await catalog.latest_version()
