@@ -86,7 +86,7 @@ java:
 SPECIFICATION := $(or $(ICEBERG_OPENAPI),../shared/spec/rest-catalog-open-api.yaml)
 
 test: java check env-spark env-spark35 env-s3 ## everything but the long profiles, in under twenty minutes
-	$(PYTEST) -q -m "(spark or s3 or processes) and not long"
+	$(PYTEST) -q --durations=25 -m "(spark or s3 or processes) and not long"
 ifneq ($(wildcard $(SPECIFICATION)),)
 	FUZZ_EXAMPLES=10 $(PYTEST) -q tests/server/test_fuzz_specification.py
 else
