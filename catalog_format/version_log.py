@@ -185,7 +185,8 @@ class VersionLog:
                 f"Version {newest.version} was given up, and no later one is there ({paths.root_path(newest.version + 1)}): "
                 "roots are missing; restore them before anything is committed"
             )
-        self.observe(newest)
+        if newest is not self._latest:
+            self.observe(newest)
         self._confirmed_at = began
         return self.known
 

@@ -73,10 +73,10 @@ def make_app(
         settings.store_options(), settings.node_cache_mib << 20, settings.max_staleness_ms / 1000, watch, source, open_catalog
     )
     roots = Roots([Root(name, url, settings.client_config(url), opening) for name, url in settings.named_roots().items()])
-    # What is left of large metadata without its history is small: a quarter holds as many tables as the answers do, or more.
-    loads = AnsweredLoads(settings.response_cache_mib * (3 << 18))
-    referenced = ReferencedSnapshots(settings.response_cache_mib * (1 << 18))
-    protected = ProtectedTables(settings.response_cache_mib * (1 << 18))
+    # Answers themselves are asked for most, and metadata without its history is small.
+    loads = AnsweredLoads(settings.response_cache_mib * (6 << 17))
+    referenced = ReferencedSnapshots(settings.response_cache_mib * (1 << 17))
+    protected = ProtectedTables(settings.response_cache_mib * (1 << 17))
     router = make_router(Services(roots, settings, loads, referenced, protected, ENDPOINTS, document))
 
     asgi: ASGIApp = RepeatedRequests(router, AnswerMemory(settings.idempotency_lifetime_minutes * 60, watch))

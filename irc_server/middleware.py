@@ -20,7 +20,6 @@ from irc_server.wire.headers import accepts_gzip, header
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 ERROR_KEY = "treeline.error"
 _MAX_LOGGED = 500
-_LONGEST_LENGTH = 18
 _LONGEST_LENGTH = 15
 
 

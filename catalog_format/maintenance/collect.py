@@ -8,9 +8,11 @@ So a candidate that neither that root's kept versions, nor an unfinished transac
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from catalog_format import paths
 from catalog_format.changes import Upkeep
 from catalog_format.errors import ContendedError, LostFileError, NoSuchVersionError
 from catalog_format.iceberg.metadata_files import is_own_file, transaction_of
@@ -63,7 +65,8 @@ async def _collect(parts: Parts, purge_patience_ms: int, dry_run: bool, progress
     progress("listing files", 0, None)
     listed = await parts.storage.list("")
     report = CollectReport(len(listed))
-    candidates = [path for path in listed if is_collectable(path)]
+    elsewhere = nested_roots(listed)
+    candidates = [path for path in listed if is_collectable(path) and not path.startswith(elsewhere)]
     report.candidates = len(candidates)
     del listed
     needed = _Needed(parts, progress)
@@ -95,6 +98,12 @@ async def _collect(parts: Parts, purge_patience_ms: int, dry_run: bool, progress
 def is_collectable(path: str) -> bool:
     """Whether a file is one that Treeline wrote and may delete: roots, logs and hints stay, and so does what engines wrote."""
     return path.startswith(_NODES_AND_DEFINITIONS) or (not path.startswith(_LOGS_AND_ROOTS) and is_own_file(path))
+
+
+def nested_roots(listed: Iterable[str]) -> tuple[str, ...]:
+    """Folders below this root, each with its trailing slash, that are roots of other catalogs: what lies there is theirs."""
+    first = paths.root_path(paths.FIRST_VERSION)
+    return tuple(path.removesuffix(first) for path in listed if path.endswith(f"/{first}"))
 
 
 class _Needed:

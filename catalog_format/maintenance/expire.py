@@ -59,6 +59,8 @@ class ExpireReport:
 async def expire(parts: Parts, policy: ExpiryPolicy, *, dry_run: bool = False, progress: Progress = silent) -> ExpireReport:
     """Give up what the policy does not keep. Can be run again at any time, by any number of processes; goes on where a killed run ended.
 
+    Even a dry run ends transactions whose time is up and finishes sealed ones, as everybody does who meets them.
+
     Raises `CorruptFileError` (and gives nothing up) if an open transaction's log cannot be read, and what commits raise.
     """
     latest = await parts.versions.confirm(anew=True)
@@ -80,7 +82,7 @@ async def expire(parts: Parts, policy: ExpiryPolicy, *, dry_run: bool = False, p
     pins = await _pins(parts)
     report.pinned = sorted(version for version in pins if version < report.oldest)
     header = latest.header
-    waiting = [*(version for version in header.unstubbed), *range(header.stubbed_below, report.oldest)]
+    waiting = [*header.unstubbed, *range(header.stubbed_below, report.oldest)]
     doomed = [version for version in waiting if version not in pins]
     if dry_run:
         report.given_up = len(doomed)
@@ -111,7 +113,7 @@ async def _oldest_wanted(parts: Parts, latest: Root, policy: ExpiryPolicy) -> in
 
 
 async def _all_alike(parts: Parts, first: int, last: int) -> bool:
-    """Whether nothing but maintenance made the versions after `first`, up to `last`."""
+    """Whether no version after `first`, up to `last`, changed an object."""
     for version in range(last, first, -1):
         root = await parts.versions.trace(version)
         records = (pb.TransactionRecord.FromString(row.value or b"") for row in root.actions)
@@ -122,30 +124,35 @@ async def _all_alike(parts: Parts, first: int, last: int) -> bool:
 
 async def _settled_outcomes(parts: Parts, latest: Root, progress: Progress) -> list[Entry]:
     """Verdicts that their transactions' logs repeat, so that the tree need not."""
-    found: list[Entry] = []
+    decided: list[Entry] = []
+    settled: list[Entry] = []
     reader = Reader(latest, parts.nodes, parts.storage)
     before_ms = parts.clock.now_ms() - OUTCOME_LIFETIME_MS
     async for entry in scan(latest, *type_range(ObjectType.OUTCOME), parts.nodes):
         outcome = pb.Outcome.FromString(await reader.definition(entry.key) or b"")
-        if outcome.decided_at_ms <= before_ms and await _has_ended(parts, identifier_of(entry.key)[-1]):
-            found.append(entry)
-            progress("looking at verdicts", len(found), None)
-    return found
+        if outcome.decided_at_ms <= before_ms:
+            decided.append(entry)
+
+    async def look(entry: Entry) -> None:
+        if await _has_ended(parts, identifier_of(entry.key)[-1]):
+            settled.append(entry)
+
+    await each((partial(look, entry) for entry in decided), lambda done: progress("looking at verdicts", done, len(decided)))
+    return settled
 
 
 async def _has_ended(parts: Parts, transaction_id: str) -> bool:
     """Whether the log has its final state and the open file is gone; if not yet, this is done on the way."""
     try:
-        image = await parts.transactions.image(transaction_id)
+        await parts.transactions.image(transaction_id)
+        await parts.transactions.close()
+        image = await parts.logs.load(transaction_id)
     except (NoSuchTransactionError, CorruptFileError):
         # The tree is the only place that tells: it stays.
         return False
-    await parts.transactions.close()
-    image = await parts.logs.load(transaction_id)
-    if not image.status.final:
-        return False
-    await parts.logs.remove_open_file(transaction_id)
-    return True
+    if image.status.final:
+        await parts.transactions.put_away(transaction_id)
+    return image.status.final
 
 
 async def _old_answers(parts: Parts, latest: Root) -> list[Entry]:

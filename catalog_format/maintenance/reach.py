@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable
 from catalog_format import paths
 from catalog_format.changes import Committed
 from catalog_format.definitions import file_of, read_definition
+from catalog_format.errors import NewerFormatError
 from catalog_format.keys import ObjectType, type_of
 from catalog_format.maintenance.parts import MOST_AT_ONCE, Parts
 from catalog_format.node import Root, Rows
@@ -24,6 +25,9 @@ class Reach:
         self._nodes: set[str] = set()
         self._hidden: dict[tuple[bytes, int], bytes] = {}
         """Definitions in leaves, by key and stamp, that the write buffers of all versions so far hide."""
+        self._replaced: dict[tuple[bytes, int], bytes] = {}
+        """Those of them that the newest version so far has no more: only an older one can show them."""
+        self._newest = -1
         self.files: set[str] = set()
         self.tables: set[str] = set()
         """Metadata files of the tables that these versions show, as definitions name them."""
@@ -43,11 +47,12 @@ class Reach:
                 self.add_definition(key, await self._definition(value))
         # Only now: a version that could not be read to its end must not hide what others share with it.
         self._nodes |= set(found)
+        self._newest = max(self._newest, root.version)
         self.files.update(map(paths.node_path, found))
 
     def add_definition(self, key: bytes, definition: bytes) -> None:
-        """Files that an object's definition names."""
-        object_type = type_of(key)
+        """Files that an object's definition names. Raises `NewerFormatError` for an object of a type that is not known here."""
+        object_type = _known_type_of(key)
         if object_type in self._parts.kinds:
             locations = self._parts.kinds[object_type].files(definition)
             self._add_locations(locations)
@@ -56,21 +61,26 @@ class Reach:
         elif object_type is ObjectType.IDEMPOTENCY:
             answer = Committed.from_bytes(pb.IdempotentAnswer.FromString(definition).answer)
             for written, result in answer.definitions.items():
-                kind = self._parts.kinds.get(type_of(written))
-                if kind is not None and result is not None:
+                if result is not None and (kind := self._parts.kinds.get(_known_type_of(written))) is not None:
                     self._add_locations(kind.files(result))
         elif object_type is ObjectType.PURGE:
             self._add_locations([pb.PurgeWish.FromString(definition).metadata_location])
 
     async def _uncover(self, root: Root, above: Container[bytes]) -> None:
         """Of what was hidden so far, take what this version shows."""
-        for (key, stamp), definition in list(self._hidden.items()):
+        is_newest = root.version > self._newest
+        for (key, stamp), definition in list((self._hidden if is_newest else self._hidden | self._replaced).items()):
             if key in above:
                 continue
             entry = await lookup(root, key, self._parts.nodes)
             if entry is not None and entry.stamp == stamp:
                 self.add_definition(key, definition)
-                del self._hidden[key, stamp]
+            elif is_newest:
+                # Stamps only rise, so no later version shows it, and none needs to be asked.
+                self._replaced[key, stamp] = definition
+            else:
+                continue
+            self._hidden.pop((key, stamp), None)
 
     async def _add_leaf(self, rows: Rows, above: Container[bytes]) -> None:
         for row in rows:
@@ -92,3 +102,13 @@ class Reach:
     def _add_locations(self, locations: Iterable[str]) -> None:
         below = (self._parts.locations.below_root(location) for location in locations)
         self.files.update(path for path in below if path is not None)
+
+
+def _known_type_of(key: bytes) -> ObjectType:
+    """Raises `NewerFormatError`."""
+    try:
+        return type_of(key)
+    except ValueError:
+        raise NewerFormatError(
+            f"The catalog holds an object of an unknown type, {key[:4]!r}, which may name files: update Treeline"
+        ) from None

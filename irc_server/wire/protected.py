@@ -7,31 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from cachetools import LRUCache
 from orjson import dumps, loads
+
+from irc_server.wire.made_once import MadeOnce
 
 GC_ENABLED = "gc.enabled"
 
 
 class ProtectedTables:
-    """Metadata in this form, computed once a metadata file and choice of snapshots, in a cache bounded by its bytes."""
+    """Metadata in this form, computed once a metadata file and choice of snapshots."""
 
     def __init__(self, cache_bytes: int) -> None:
-        # A cache of size 0 would refuse every entry with an error; of size 1 it holds none.
-        self._forms: LRUCache[tuple[str, str, bool], bytes] = LRUCache(max(1, cache_bytes), getsizeof=len)
+        self._forms: MadeOnce[tuple[str, str, bool]] = MadeOnce(cache_bytes)
 
     def of(self, location: str, snapshots: str, metadata: bytes, *, unless_told: bool) -> bytes:
         """The JSON `metadata` of the file at `location`, which holds the snapshots that were chosen, in this form.
 
         `unless_told`: as it is, if the table itself says `gc.enabled=true`.
         """
-        key = (location, snapshots, unless_told)
-        form = self._forms.get(key)
-        if form is None:
-            form = _protected(metadata, unless_told)
-            if len(form) <= self._forms.maxsize:
-                self._forms[key] = form
-        return form
+        return self._forms.of((location, snapshots, unless_told), lambda: _protected(metadata, unless_told))
 
 
 def _protected(metadata: bytes, unless_told: bool) -> bytes:

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from cachetools import LRUCache
 from orjson import dumps, loads
 
 from catalog_format.scope import LoadedMetadata
+from irc_server.wire.made_once import MadeOnce
 
 
 class ReferencedSnapshots:
-    """Metadata in this form, computed once a metadata file, whoever asks and how, in a cache bounded by its bytes."""
+    """Metadata in this form, computed once a metadata file, whoever asks and how."""
 
     def __init__(self, cache_bytes: int) -> None:
-        # A cache of size 0 would refuse every entry with an error; of size 1 it holds none.
-        self._forms: LRUCache[str, bytes] = LRUCache(max(1, cache_bytes), getsizeof=len)
+        self._forms: MadeOnce[str] = MadeOnce(cache_bytes)
 
     def of(self, loaded: LoadedMetadata) -> bytes:
         """The JSON of a table in this form."""
-        location = loaded.metadata_location
-        form = self._forms.get(location)
-        if form is None:
-            form = _with_referenced_snapshots(loaded.metadata)
-            if len(form) <= self._forms.maxsize:
-                self._forms[location] = form
-        return form
+        return self._forms.of(loaded.metadata_location, lambda: _with_referenced_snapshots(loaded.metadata))
 
 
 def _with_referenced_snapshots(metadata: bytes) -> bytes:

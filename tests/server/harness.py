@@ -1,14 +1,17 @@
-"""The server in this process, spoken to over ASGI: real settings, a real application, real stores."""
+"""The server in this process, spoken to over ASGI or sockets: real settings, a real application, real stores."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
 import httpx
+import uvicorn
 
 from catalog_format.catalog import StoredCatalog, create_catalog
 from catalog_format.clock import Clock
@@ -112,6 +115,33 @@ async def started(app: Application, headers: Mapping[str, str] | None = None) ->
     """Start and stop an application around a block."""
     async with app.router.lifespan_context(app), Client(app, headers=headers) as client:
         yield client
+
+
+class _Announced(uvicorn.Server):
+    """Says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+
+@asynccontextmanager
+async def listening(app: Application) -> AsyncIterator[tuple[str, int]]:
+    """The address, on a free port of the loopback interface, where an application that was started is served over real sockets."""
+    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="off", ws="none", server_header=False)
+    server = _Announced(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        running = asyncio.create_task(server.serve([listener]))
+        await server.listening.wait()
+        try:
+            yield listener.getsockname()[:2]
+        finally:
+            server.should_exit = True
+            await running
 
 
 def path(*levels: str, table: str | None = None, view: str | None = None, prefix: str | None = None) -> str:

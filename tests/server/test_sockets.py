@@ -4,43 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-import uvicorn
 
-from irc_server.app import make_app
-from irc_server.settings import Settings
-from tests.server.harness import new_root, path, setting
+from tests.server.harness import listening, path, serving, setting
 from tests.support.catalogs import SCHEMA
-
-
-class Announced(uvicorn.Server):
-    """Says when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
 
 
 @pytest.fixture
 async def address() -> AsyncIterator[tuple[str, int]]:
     """A server on a free port of the loopback interface."""
-    settings = Settings(roots=[f"lake={new_root()}"], request_log=False, body_limit_mib=1)
-    config = uvicorn.Config(make_app(settings), log_level="critical", access_log=False, lifespan="on", ws="none", server_header=False)
-    server = Announced(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        running = asyncio.create_task(server.serve([listener]))
-        await server.listening.wait()
-        yield listener.getsockname()[:2]
-        server.should_exit = True
-        await running
+    async with serving(body_limit_mib=1) as client, listening(client.app) as address:
+        yield address
 
 
 async def exchange(address: tuple[str, int], request: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.simulation.states import Json, Wanted
 from tests.support.catalogs import NEW_VIEW, SCHEMA
 
 
-class Operation:
+class Operation(ABC):
     """One wish of one client. `prepare` may look first; then `send` asks, maybe several times, always for the same."""
 
     looks_first = False
@@ -45,9 +46,9 @@ class Operation:
         """Look at what the wish depends on."""
         return []
 
+    @abstractmethod
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
         """Ask; what the answer says of the state it was given on."""
-        raise NotImplementedError
 
     def denied(self, error: TreelineError) -> Sight | None:
         """What a refusal says of the state; None if it is one that this operation must never meet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -72,7 +73,8 @@ class TimelessFolder(LocalStorage):
         return None
 
 
-_seeds = iter(range(1, 1 << 30))
+seeds = itertools.count(1)
+"""Of ids: every process that a test opens has its own."""
 
 
 @asynccontextmanager
@@ -82,7 +84,7 @@ async def opened(
     """An open catalog over `storage` (memory if None), created if there is none. Each call is a process of its own."""
     store = storage or MemoryStorage()
     watch = clock or ManualClock()
-    ids = SeededIds(next(_seeds))
+    ids = SeededIds(next(seeds))
     await create_catalog(store, watch, ids, limits=limits)
     catalog = StoredCatalog(store, StorageResolver(), watch, ids, max_staleness_s=max_staleness_s)
     await catalog.versions.open()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,9 +18,10 @@ from catalog_format.catalog import StoredCatalog, create_catalog
 from catalog_format.ids import SeededIds
 from catalog_format.scope import NewTable, TableCommit
 from catalog_format.storage import Storage, StorageResolver
-from tests.support.catalogs import ManualClock
+from tests.support.catalogs import ManualClock, TimelessFolder, seeds
 
 T = TypeVar("T")
+LAKE_FOLDER = "lake"
 SCHEMA: dict[str, Any] = {
     "type": "struct",
     "schema-id": 0,
@@ -32,11 +34,11 @@ class TestLake(NoopCatalog):
 
     __test__ = False
 
-    def __init__(self, storage: Storage, clock: ManualClock, seed: int = 1) -> None:
+    def __init__(self, storage: Storage, clock: ManualClock) -> None:
         super().__init__("lake")
         self._runner = asyncio.Runner()
         self.clock = clock
-        self.catalog: StoredCatalog = self.run(_opened(storage, clock, seed))
+        self.catalog: StoredCatalog = self.run(_opened(storage, clock))
         self.parts = self.catalog.parts
 
     def run(self, work: Awaitable[T]) -> T:
@@ -76,6 +78,16 @@ class TestLake(NoopCatalog):
         self._runner.close()
 
 
+@contextmanager
+def opened_lake(folder: Path, clock: ManualClock, wrap: Callable[[Storage], Storage] = lambda store: store) -> Iterator[TestLake]:
+    """The catalog in `folder`/lake as one more process sees it."""
+    lake = TestLake(wrap(TimelessFolder(folder / LAKE_FOLDER)), clock)
+    try:
+        yield lake
+    finally:
+        lake.close()
+
+
 def rows(*ids: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64())})
 
@@ -104,8 +116,8 @@ def all_files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
-async def _opened(storage: Storage, clock: ManualClock, seed: int) -> StoredCatalog:
-    ids = SeededIds(seed)
+async def _opened(storage: Storage, clock: ManualClock) -> StoredCatalog:
+    ids = SeededIds(next(seeds))
     await create_catalog(storage, clock, ids)
     catalog = StoredCatalog(storage, StorageResolver(), clock, ids)
     await catalog.versions.open()

@@ -1,10 +1,8 @@
-"""FORMAT.md says what the code does: examples, schemas and tables are compared, and a reader built from it reads real catalogs."""
+"""FORMAT.md says what the code does: examples, schemas and tables are compared."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import itertools
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,16 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from catalog_format import catalog, committer, conflicts, definitions, keys, objects, paths, readback
-from catalog_format.catalog import StoredCatalog
-from catalog_format.changes import Committed, IsolationLevel
+from catalog_format.changes import Committed
 from catalog_format.distributed import coordinator, image
-from catalog_format.distributed.log import TransactionLogs
 from catalog_format.distributed.state_file import decode_state
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import TransactionRefusedError
 from catalog_format.iceberg.locations import Locations
 from catalog_format.ids import SeededIds
 from catalog_format.keys import ObjectType
@@ -30,13 +24,12 @@ from catalog_format.node import Entry, rows_schema
 from catalog_format.node_codec import FORMAT_VERSION, decode_node, decode_root
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.pb import transaction_pb2 as tpb
-from catalog_format.reader import Reader
-from catalog_format.scope import NewTable, RequestContext
-from catalog_format.storage import LocalStorage, MemoryStorage
-from catalog_format.tree import scan
+from catalog_format.storage import MemoryStorage
 from tests.golden import example, make
-from tests.support.catalogs import NEW_VIEW, SCHEMA, SMALL_TREE, ManualClock, TimelessFolder, make_table, opened, setting
-from tests.support.second_reader import DOCUMENT, DamageError, SecondReader, bits_of, schema_of
+from tests.support.catalogs import ManualClock, TimelessFolder, opened
+from tests.support.compare_readers import compare_version
+from tests.support.second_reader import DOCUMENT, SecondReader, bits_of
+from tests.support.second_reader_messages import schema_of
 
 REPOSITORY = DOCUMENT.parent
 EXAMPLE = make.FOLDER / make.EXAMPLE_CATALOG
@@ -44,8 +37,6 @@ TEXT = DOCUMENT.read_text()
 PROTO = "\n".join((REPOSITORY / "proto/catalog_format/pb" / name).read_text() for name in ("catalog.proto", "transaction.proto"))
 BLOCKS = re.findall(r"^```(\w+)(?: ([^\n]*))?\n(.*?)^```$", TEXT, re.S | re.M)
 TABLES = dict(re.findall(r"^<!-- check: ([\w-]+) -->\n((?:\|[^\n]*\n)+)", TEXT, re.M))
-# Above every key.
-END = b"\xff"
 
 
 def rows(table: str) -> list[list[str]]:
@@ -266,173 +257,6 @@ async def test_the_example_catalog_is_sound_and_is_what_the_document_says(tmp_pa
 
 def shown(entry: Entry) -> str:
     return f"{keys.describe(entry.key)} [{entry.stamp}{', tombstone' if entry.value is None else ''}]"
-
-
-# The second reader, on catalogs that the real code made.
-
-
-async def compare_version(real: StoredCatalog, second: SecondReader, version: int) -> dict[bytes, bytes]:
-    """Everything that both say of one version is the same; the definitions."""
-    root = await real.versions.read(version)
-    reader = Reader(root, real.nodes, real.storage)
-    entries = [entry async for entry in scan(root, b"", END, real.nodes)]
-    assert [tuple(row) for row in second.scan(version)] == [tuple(entry) for entry in entries]
-    found = second.definitions(version)
-    assert found == {entry.key: await reader.definition(entry.key) for entry in entries}
-    header, mirrored = root.header, second.root(version)
-    assert (header.level, header.oldest, header.created_at_ms) == (
-        mirrored.level,
-        mirrored.number("oldest"),
-        mirrored.number("created-at-ms"),
-    )
-    assert (root.hash, header.previous_hash, header.attempt_id) == tuple(
-        mirrored.keys[key] for key in ("hash", "previous-hash", "attempt-id")
-    )
-    definition = second.catalog(version)
-    assert (definition["catalog_id"], definition["properties"]) == (header.catalog.catalog_id, header.catalog.properties)
-    assert definition["limits"]["inline_bytes"] == header.catalog.limits.inline_bytes
-    records = second.actions(version)
-    assert tuple(record["transaction_id"] for record in records) == header.transaction_ids
-    for record, row in zip(records, root.actions, strict=True):
-        message = pb.TransactionRecord.FromString(row.value or b"")
-        assert pb.Isolation.Name(message.isolation) == record["isolation"]
-        assert [(pb.Verb.Name(one.verb), one.key, one.target) for one in message.actions] == [
-            (one["verb"], one["key"], one["target"]) for one in record["actions"]
-        ]
-    for key in itertools.islice(found, 0, None, 17):
-        stamp = {entry.key: entry.stamp for entry in entries}[key]
-        looked_up = second.lookup(version, key)
-        assert looked_up is not None and (looked_up.stamp, second.definition(looked_up)) == (stamp, found[key])
-        assert second.lookup(version, key + b"\0") is None
-    return found
-
-
-async def compare_transaction(real: StoredCatalog, second: SecondReader, transaction_id: str) -> str:
-    """Both fold the log to the same image; the status."""
-    folded = second.transaction(transaction_id)
-    expected = await TransactionLogs(real.storage, ManualClock(), SeededIds(0)).load(transaction_id)
-    assert (folded.sequence, folded.written_at_ms, folded.expires_at_ms) == (
-        expected.sequence,
-        expected.written_at_ms,
-        expected.expires_at_ms,
-    )
-    assert (folded.base_version, folded.began_at_ms, folded.ttl_ms) == (expected.base_version, expected.began_at_ms, expected.ttl_ms)
-    assert folded.isolation == f"ISOLATION_{expected.isolation.name}"
-    assert folded.properties == expected.properties
-    assert (folded.points, folded.ranges) == (set(expected.reads.points), set(expected.reads.ranges))
-    assert [(one["key"], one["request"], one.get("result")) for one in folded.changes] == [
-        (one.change.key, one.change.request, one.result) for one in expected.changes
-    ]
-    info = await real.transactions.load(transaction_id) if expected.status is not TransactionStatus.OPEN else None
-    status = info.status if info else expected.status
-    assert folded.status == status.name
-    assert info is None or (folded.reason, folded.committed_version or None) == (info.reason, info.version)
-    return folded.status
-
-
-async def fill(real: StoredCatalog, other: StoredCatalog) -> None:
-    """Several hundred objects, changed, moved and dropped, by two processes."""
-    names = [f"n{number:02}" for number in range(12)]
-    for name in names:
-        await real.main.create_namespace((name,), {"about": name * 200 if name == "n03" else name})
-        await other.main.create_namespace((name, "été"), {})
-    for name in names:
-        tables = [(name, f"t{number}") for number in range(20)] + [(name, "été", f"t{number}") for number in range(4)]
-        await asyncio.gather(*(real.main.create_table(table, NewTable(SCHEMA)) for table in tables))
-        await other.main.create_view((name, "v"), NEW_VIEW)
-    for name in names[::2]:
-        await asyncio.gather(*(real.main.commit_tables([setting(name, f"t{number}", a="1")]) for number in range(0, 20, 5)))
-        await asyncio.gather(*(other.main.drop_table((name, f"t{number}"), purge=number == 1) for number in range(1, 8)))
-        await real.main.rename_table((name, "t9"), (names[1], f"moved-{name}"))
-    context = RequestContext("second reader", "01890000-0000-7000-8000-00000000000a", b"hash")
-    await real.main.update_namespace(("n01",), [], {"k": "v"}, context)
-
-
-async def transact(real: StoredCatalog, store: LocalStorage) -> None:
-    """Transactions that end in every way, or not at all."""
-    begin = real.transactions.begin
-    for name in ("open", "sealed", "lost-end", "rival", "refused", "rolled-back"):
-        await begin(name, properties={"owner": "ana", "gone": "1"})
-    await begin("reads", IsolationLevel.SERIALIZABLE)
-    inside = await real.within("open")
-    for number in range(40):
-        await inside.commit_tables([setting("n00", "t0", **{f"p{number}": "1"})])
-    await real.transactions.set_properties("open", ["gone"], {"step": "2"})
-    await inside.drop_table(("n00", "t10"))
-    await inside.rename_table(("n00", "t11"), ("n00", "t11b"))
-    for name in ("lost-end", "sealed"):
-        await make_table(await real.within(name), "n01", name)
-    for name in ("rival", "refused"):
-        await (await real.within(name)).commit_tables([setting("n01", "t1", same=name)])
-    reading = await real.within("reads")
-    await reading.load_table(("n01", "t2"))
-    await reading.list_views(("n01",))
-    first_state = await store.get(paths.open_transaction_path("lost-end"))
-    for name in ("lost-end", "rival"):
-        await real.transactions.commit(name)
-    await real.transactions.rollback("rolled-back")
-    with pytest.raises(TransactionRefusedError):
-        await real.transactions.commit("refused")
-    await real.transactions.close()
-    # As if the process had died before it could repeat the verdict in the log.
-    await store.delete(paths.transaction_state_path("lost-end", 3))
-    await store.put_if_absent(paths.open_transaction_path("lost-end"), first_state)
-    sealed = await real.logs.load("sealed")
-    assert await real.logs.append(sealed, image.Delta(TransactionStatus.SEALED)) is not None
-
-
-async def test_the_second_reader_sees_what_the_code_sees(tmp_path: Path) -> None:
-    store, clock = TimelessFolder(tmp_path), ManualClock()
-    async with opened(store, limits=SMALL_TREE, clock=clock) as real, opened(store, clock=clock) as other:
-        await fill(real, other)
-        await transact(real, store)
-    (tmp_path / "vn/latest").write_text("77777777777777777777777")
-    second = SecondReader(tmp_path)
-    assert second.transaction("sealed").status == "SEALED"
-    assert second.transaction("lost-end").status == "COMMITTED"
-    for hint in ("", "-1", "3", "999999", "not a number"):
-        (tmp_path / "vn/latest").write_text(hint)
-        assert second.latest() == real.versions.known.version
-    async with opened(store, clock=clock) as real:
-        latest = await real.latest_version()
-        assert second.check_chain() == latest
-        for version in [*range(0, latest, 9), latest]:
-            found = await compare_version(real, second, version)
-        assert len(found) > 250 and second.root(latest).level >= 3
-        assert any((tmp_path / "def").rglob("*.binpb"))
-        for parent in ((), ("n01",), ("n01", "été"), ("none",)):
-            low, high = keys.children_range(ObjectType.TABLE, parent)
-            expected = [keys.identifier_of(key)[-1] async for key in Reader(real.versions.known, real.nodes, store).scan(low, high)]
-            assert second.children(latest, "C", parent) == expected
-        statuses = {name: await compare_transaction(real, second, name) for name in sorted(second.transaction_ids() - {"sealed"})}
-        assert statuses == {
-            "lost-end": "COMMITTED",
-            "open": "OPEN",
-            "reads": "OPEN",
-            "refused": "REFUSED",
-            "rival": "COMMITTED",
-            "rolled-back": "ROLLED_BACK",
-        }
-        # The code finishes what the second reader may only report.
-        assert (await real.transactions.load("sealed")).status is TransactionStatus.COMMITTED
-        assert second.transaction("sealed").status == "COMMITTED"
-
-
-@pytest.mark.parametrize("kind", ["vn/0010*", "node/*", "def/*/*", "dtxn-open/*", "dtxn/etl-7/1100*"])
-def test_the_second_reader_notices_damage(kind: str, tmp_path: Path) -> None:
-    folder = tmp_path / "catalog"
-    shutil.copytree(EXAMPLE, folder)
-    path = next(folder.glob(kind))
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0x20
-    path.write_bytes(data)
-    second = SecondReader(folder)
-    with pytest.raises((DamageError, pa.ArrowException, OSError)):
-        second.definitions(4)
-        for transaction_id in second.transaction_ids():
-            for sequence in range(second.transaction(transaction_id).sequence + 1):
-                if sequence or transaction_id == example.OPEN_ID:
-                    second.state(transaction_id, sequence)
 
 
 async def test_a_catalog_that_was_just_made_has_the_root_that_the_document_describes() -> None:

@@ -10,7 +10,8 @@ from catalog_format.keys import table_key
 from catalog_format.maintenance.collect import collect
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from tests.support.catalogs import SMALL_TREE, ManualClock, TimelessFolder, make_table, opened, setting
-from tests.support.second_reader import DamageError, SecondReader
+from tests.support.second_reader import SecondReader
+from tests.support.second_reader_messages import DamageError
 
 
 async def test_a_second_reader_walks_over_stubs_and_serves_none(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 from catalog_format.errors import InvalidArgumentError
+from catalog_format.iceberg.metadata import shared_updates
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int
 from catalog_format.iceberg.metadata.partition_specs import FIRST_PARTITION_FIELD_ID, PartitionSpec, parse_partition_spec
 from catalog_format.iceberg.metadata.properties import (
@@ -22,7 +23,6 @@ from catalog_format.iceberg.metadata.table_draft import SUPPORTED_FORMAT_VERSION
 from catalog_format.iceberg.metadata.table_updates import partition_spec as spec_updates
 from catalog_format.iceberg.metadata.table_updates import schema as schema_updates
 from catalog_format.iceberg.metadata.table_updates import sort_order as sort_order_updates
-from catalog_format.iceberg.metadata.table_updates import table as whole_updates
 from catalog_format.iceberg.metadata.update_actions import action_of
 from catalog_format.ids import Ids
 
@@ -60,8 +60,8 @@ def new_table_metadata(
     schema_updates.set_current_schema(draft, schema_updates.add_schema(draft, fresh))
     spec_updates.set_default_spec(draft, spec_updates.add_spec(draft, spec))
     sort_order_updates.set_default_sort_order(draft, sort_order_updates.add_sort_order(draft, order))
-    whole_updates.set_location(draft, location)
-    whole_updates.set_properties(draft, stored_properties)
+    shared_updates.set_location(draft, location)
+    shared_updates.set_properties(draft, stored_properties)
     return builder.build(now_ms)
 
 

@@ -9,6 +9,7 @@ from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import JsonObject
 from catalog_format.iceberg.metadata.properties import property_as_bool, property_as_int
 from catalog_format.iceberg.metadata.schemas import Schema
+from catalog_format.iceberg.metadata.shared_updates import set_location, set_properties
 from catalog_format.iceberg.metadata.update_parser import parse_view_updates
 from catalog_format.iceberg.metadata.view_draft import SUPPORTED_VIEW_FORMAT_VERSION, ViewDraft, ViewUpdate
 from catalog_format.iceberg.metadata.view_updates import (
@@ -16,8 +17,6 @@ from catalog_format.iceberg.metadata.view_updates import (
     add_version,
     assign_uuid,
     set_current_version,
-    set_location,
-    set_properties,
 )
 from catalog_format.iceberg.metadata.view_versions import checked_version, sql_dialects
 from catalog_format.ids import Ids

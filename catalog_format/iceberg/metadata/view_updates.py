@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from catalog_format.errors import InvalidArgumentError
+from catalog_format.iceberg.metadata import shared_updates
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_object, get_string
-from catalog_format.iceberg.metadata.properties import properties_to_remove, properties_to_set
 from catalog_format.iceberg.metadata.schemas import INITIAL_SCHEMA_ID, Schema, schema_id_of, schema_key
 from catalog_format.iceberg.metadata.view_draft import ViewDraft, ViewUpdate
 from catalog_format.iceberg.metadata.view_versions import check_representations, checked_version, same_version
@@ -85,30 +85,12 @@ def assign_uuid(draft: ViewDraft, uuid: str) -> None:
         draft.has_changes = True
 
 
-def set_location(draft: ViewDraft, location: str) -> None:
-    if location != draft.location:
-        draft.location = location
-        draft.has_changes = True
-
-
-def set_properties(draft: ViewDraft, updates: dict[str, str]) -> None:
-    if updates:
-        draft.properties = {**draft.properties, **updates}
-        draft.has_changes = True
-
-
 def upgrade_format_version(draft: ViewDraft, version: int) -> None:
     """Raises `InvalidArgumentError` for an older version; one that is too new is for the build to refuse."""
     if version < draft.format_version:
         raise InvalidArgumentError(f"Cannot downgrade v{draft.format_version} view to v{version}")
     if version != draft.format_version:
         draft.format_version = version
-        draft.has_changes = True
-
-
-def remove_properties(draft: ViewDraft, removals: set[str]) -> None:
-    if removals:
-        draft.properties = {key: value for key, value in draft.properties.items() if key not in removals}
         draft.has_changes = True
 
 
@@ -120,21 +102,6 @@ def _parse_assign_uuid(update: JsonObject) -> ViewUpdate:
 def _parse_upgrade_format_version(update: JsonObject) -> ViewUpdate:
     version = get_int(update, "format-version")
     return lambda draft: upgrade_format_version(draft, version)
-
-
-def _parse_set_location(update: JsonObject) -> ViewUpdate:
-    location = get_string(update, "location")
-    return lambda draft: set_location(draft, location)
-
-
-def _parse_set_properties(update: JsonObject) -> ViewUpdate:
-    updates = properties_to_set(update)
-    return lambda draft: set_properties(draft, updates)
-
-
-def _parse_remove_properties(update: JsonObject) -> ViewUpdate:
-    removals = set(properties_to_remove(update))
-    return lambda draft: remove_properties(draft, removals)
 
 
 def _parse_add_schema(update: JsonObject) -> ViewUpdate:
@@ -155,9 +122,9 @@ def _parse_set_current_view_version(update: JsonObject) -> ViewUpdate:
 VIEW_UPDATES: Final[dict[str, Callable[[JsonObject], ViewUpdate]]] = {
     "assign-uuid": _parse_assign_uuid,
     "upgrade-format-version": _parse_upgrade_format_version,
-    "set-location": _parse_set_location,
-    "set-properties": _parse_set_properties,
-    "remove-properties": _parse_remove_properties,
+    "set-location": shared_updates.parse_set_location,
+    "set-properties": shared_updates.parse_set_properties,
+    "remove-properties": shared_updates.parse_remove_properties,
     "add-schema": _parse_add_schema,
     "add-view-version": _parse_add_view_version,
     "set-current-view-version": _parse_set_current_view_version,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from catalog_format.iceberg.metadata import shared_updates
 from catalog_format.iceberg.metadata.json_fields import JsonObject
 from catalog_format.iceberg.metadata.table_draft import TableUpdate
 from catalog_format.iceberg.metadata.table_updates import (
@@ -25,9 +26,9 @@ from catalog_format.iceberg.metadata.table_updates import (
 TABLE_UPDATES: Final[dict[str, Callable[[JsonObject], TableUpdate]]] = {
     "assign-uuid": table.parse_assign_uuid,
     "upgrade-format-version": table.parse_upgrade_format_version,
-    "set-location": table.parse_set_location,
-    "set-properties": table.parse_set_properties,
-    "remove-properties": table.parse_remove_properties,
+    "set-location": shared_updates.parse_set_location,
+    "set-properties": shared_updates.parse_set_properties,
+    "remove-properties": shared_updates.parse_remove_properties,
     "add-schema": schema.parse_add_schema,
     "set-current-schema": schema.parse_set_current_schema,
     "remove-schemas": schema.parse_remove_schemas,

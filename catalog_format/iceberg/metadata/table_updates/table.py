@@ -1,10 +1,9 @@
-"""Updates of a table as a whole: uuid, format version, location, properties (Iceberg Java `TableMetadata.Builder`)."""
+"""Updates of a table as a whole: uuid and format version (Iceberg Java `TableMetadata.Builder`)."""
 
 from __future__ import annotations
 
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.iceberg.metadata.json_fields import JsonObject, get_int, get_string
-from catalog_format.iceberg.metadata.properties import properties_to_remove, properties_to_set
 from catalog_format.iceberg.metadata.table_draft import SUPPORTED_FORMAT_VERSION, TableDraft, TableUpdate
 
 
@@ -27,26 +26,6 @@ def upgrade_format_version(draft: TableDraft, version: int) -> None:
         draft.has_changes = True
 
 
-def set_location(draft: TableDraft, location: str) -> None:
-    if location != draft.location:
-        draft.location = location
-        draft.has_changes = True
-
-
-def set_properties(draft: TableDraft, updates: dict[str, str]) -> None:
-    """Set properties. Any counts as a change, even to the value it has, as in Java."""
-    if updates:
-        draft.properties = {**draft.properties, **updates}
-        draft.has_changes = True
-
-
-def remove_properties(draft: TableDraft, removals: set[str]) -> None:
-    """Remove properties. Any counts as a change, even of one that is not there, as in Java."""
-    if removals:
-        draft.properties = {key: value for key, value in draft.properties.items() if key not in removals}
-        draft.has_changes = True
-
-
 def parse_assign_uuid(update: JsonObject) -> TableUpdate:
     uuid = get_string(update, "uuid")
     return lambda draft: assign_uuid(draft, uuid)
@@ -55,18 +34,3 @@ def parse_assign_uuid(update: JsonObject) -> TableUpdate:
 def parse_upgrade_format_version(update: JsonObject) -> TableUpdate:
     version = get_int(update, "format-version")
     return lambda draft: upgrade_format_version(draft, version)
-
-
-def parse_set_location(update: JsonObject) -> TableUpdate:
-    location = get_string(update, "location")
-    return lambda draft: set_location(draft, location)
-
-
-def parse_set_properties(update: JsonObject) -> TableUpdate:
-    updates = properties_to_set(update)
-    return lambda draft: set_properties(draft, updates)
-
-
-def parse_remove_properties(update: JsonObject) -> TableUpdate:
-    removals = set(properties_to_remove(update))
-    return lambda draft: remove_properties(draft, removals)
