@@ -105,7 +105,7 @@ sim: env ## one run of the simulator with its trace, shrunk if it fails: make si
 sim-long: env ## a million operations over ten thousand seeds, on two processes
 	$(BIN)/python -m tests.simulation long $(SIM)
 
-perf: env env-spark env-s3 ## measure, and write perf/RESULTS.md (a quarter of an hour, alone on the machine)
+perf: java env env-spark env-s3 ## measure, and write perf/RESULTS.md (half an hour, alone on the machine)
 	$(BIN)/python -m perf $(PERF)
 
 demo: java env-spark ## the pipeline on Spark, against a server on a local folder

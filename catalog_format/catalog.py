@@ -11,6 +11,7 @@ from catalog_format.distributed.coordinator import TransactionCoordinator, ended
 from catalog_format.distributed.log import TransactionLogs
 from catalog_format.door import TransactionStatus
 from catalog_format.errors import NoSuchVersionError, NotACatalogError, UnsupportedError
+from catalog_format.iceberg.joining import ManifestReader, TableJoiner
 from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata_files import MetadataFiles
 from catalog_format.iceberg.namespace_kind import NamespaceKind
@@ -65,7 +66,7 @@ class StoredCatalog:
         files = MetadataFiles(storage, locations, resolver)
         self._kinds: Kinds = {
             ObjectType.NAMESPACE: NamespaceKind(),
-            ObjectType.TABLE: TableKind(files, locations, ids),
+            ObjectType.TABLE: TableKind(files, locations, TableJoiner(ManifestReader(files.place), ids), ids),
             ObjectType.VIEW: ViewKind(files, locations),
         }
         self.logs = TransactionLogs(storage, clock, ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.pb import transaction_pb2 as tpb
@@ -104,6 +105,9 @@ class ReadSet:
     def __bool__(self) -> bool:
         return bool(self.points or self.ranges)
 
+    def holds(self, key: bytes) -> bool:
+        return key in self.points or any(low <= key < high for low, high in self.ranges)
+
     def to_pb(self) -> pb.ReadSet:
         return pb.ReadSet(
             points=[pb.PointRead(key=key) for key in sorted(self.points)],
@@ -119,6 +123,20 @@ class ReadSet:
 
 
 NO_READS = ReadSet()
+
+
+class Place(NamedTuple):
+    """Where a transaction took effect: a version, and the position in its group."""
+
+    version: int
+    position: int
+
+    def to_pb(self) -> pb.Place:
+        return pb.Place(version=self.version, position=self.position)
+
+    @staticmethod
+    def from_pb(message: pb.Place) -> Place:
+        return Place(message.version, message.position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +228,9 @@ def record_of(
     changes: Iterable[Change],
     reads: ReadSet,
     agent: str,
+    before: Place | None = None,
 ) -> bytes:
-    """The row of a root's actions section that says what a transaction did."""
+    """The row of a root's actions section that says what a transaction did, and before whom it stands if it was ordered backwards."""
     message = pb.TransactionRecord(
         transaction_id=transaction_id,
         isolation=isolation_to_pb(isolation),
@@ -224,4 +243,7 @@ def record_of(
     )
     if isolation is IsolationLevel.SERIALIZABLE:
         message.reads.CopyFrom(reads.to_pb())
+    if before is not None:
+        message.ordered_backwards = True
+        message.ordered_before.CopyFrom(before.to_pb())
     return message.SerializeToString(deterministic=True)

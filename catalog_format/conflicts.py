@@ -66,21 +66,23 @@ class Conflict:
     rule: Rule
 
 
-Verdict = Apply | Replay | Conflict
+@dataclass(frozen=True, slots=True)
+class Overwritten:
+    """What it read was overwritten (`key`, for one): it can take effect only where it can be ordered before who did that."""
+
+    key: bytes
+    rule: Rule
+
+
+Verdict = Apply | Replay | Overwritten | Conflict
 
 
 def decide(isolation: IsolationLevel, writes: Sequence[SeenWrite], reads: Sequence[SeenRead], ranges: Sequence[SeenRange]) -> Verdict:
     """Snapshot: the write set is unchanged since the base, or can be replayed.
 
-    Serializable: the read set is unchanged too. An update reads what it changes (its requirements say so), so it is not replayed.
+    Serializable: the read set is unchanged too, or the transaction is ordered before those who changed it (`ordering`). An update reads
+    what it changes (its requirements say so), so it is not replayed.
     """
-    if isolation is IsolationLevel.SERIALIZABLE:
-        for read in reads:
-            if read.base_stamp != read.latest_stamp:
-                return Conflict(read.key, Rule.OVERWRITTEN_READ)
-        for span in ranges:
-            if span.changed is not None:
-                return Conflict(span.changed, Rule.PHANTOM)
     replayed: list[bytes] = []
     for write in writes:
         if write.base_stamp == write.latest_stamp:
@@ -89,4 +91,11 @@ def decide(isolation: IsolationLevel, writes: Sequence[SeenWrite], reads: Sequen
         if isolation is IsolationLevel.SERIALIZABLE or not only_updates or NO_STAMP in (write.base_stamp, write.latest_stamp):
             return Conflict(write.key, Rule.WRITE_WRITE)
         replayed.append(write.key)
+    if isolation is IsolationLevel.SERIALIZABLE:
+        for read in reads:
+            if read.base_stamp != read.latest_stamp:
+                return Overwritten(read.key, Rule.OVERWRITTEN_READ)
+        for span in ranges:
+            if span.changed is not None:
+                return Overwritten(span.changed, Rule.PHANTOM)
     return Replay(tuple(replayed)) if replayed else Apply()

@@ -11,18 +11,21 @@ from catalog_format.changes import (
     ChangeSet,
     Committed,
     IsolationLevel,
+    Place,
     RecordedChange,
     SealedChangeSet,
     Upkeep,
     Verb,
     record_of,
 )
-from catalog_format.conflicts import Apply, Conflict, SeenRange, SeenRead, SeenWrite, decide
+from catalog_format.concurrency import ConcurrentTransactions
+from catalog_format.conflicts import Conflict, Overwritten, Replay, SeenRange, SeenRead, SeenWrite, decide
 from catalog_format.errors import BadRequest, ConflictError, LostFileError, TransactionRefusedError, TreelineError
 from catalog_format.idempotency import answer_entry, check_same_request, earlier_answer
-from catalog_format.keys import describe, outcome_key, type_of
-from catalog_format.kinds import Kinds
+from catalog_format.keys import describe, identifier_of, outcome_key, type_of
+from catalog_format.kinds import ApplyContext, Kinds, State
 from catalog_format.node import Entry, Root
+from catalog_format.ordering import NoPlace
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.reader import Reader
 from catalog_format.staging import ObjectInUseError, Slot, Stage
@@ -60,6 +63,8 @@ class _Staged:
     member: Member
     slots: dict[bytes, Slot]
     refusal: str | None = None
+    before: Place | None = None
+    """Where it stands, if it was ordered backwards."""
 
 
 @dataclass(slots=True)
@@ -142,7 +147,9 @@ class Group:
             wish = entry.member.wish
             changes = wish.changes if entry.refusal is None else ()
             if isinstance(wish, SealedChangeSet):
-                record = record_of(wish.transaction_id, wish.isolation, wish.base_version, changes, wish.reads, wish.agent)
+                # What a refused one read orders nobody: the promise is among those that commit.
+                reads = wish.reads if entry.refusal is None else NO_READS
+                record = record_of(wish.transaction_id, wish.isolation, wish.base_version, changes, reads, wish.agent, entry.before)
             else:
                 record = record_of(wish.transaction_id, IsolationLevel.SNAPSHOT, self.root.version, changes, NO_READS, wish.agent)
             rows.append(Entry(wish.transaction_id.encode(), record, self.version))
@@ -156,6 +163,7 @@ class GroupStager:
         self._kinds = kinds
         self._nodes = nodes
         self._versions = versions
+        self._concurrent = ConcurrentTransactions(versions, kinds)
 
     async def stage(self, reader: Reader, members: Sequence[Member], now_ms: int) -> Group:
         """Every member ends in exactly one of the group's lists."""
@@ -224,14 +232,14 @@ class GroupStager:
             group.joined.append((member, first))
             return
         try:
-            slots = await self._judge(group, reader, wish)
+            slots, before = await self._judge(group, reader, wish)
         except (ConflictError, BadRequest) as error:
             group.staged.append(_Staged(member, {}, refusal=error.message))
             return
-        group.staged.append(_Staged(member, slots))
+        group.staged.append(_Staged(member, slots, before=before))
 
-    async def _judge(self, group: Group, reader: Reader, wish: SealedChangeSet) -> dict[bytes, Slot]:
-        """Stage the transaction's changes, or raise why it is refused."""
+    async def _judge(self, group: Group, reader: Reader, wish: SealedChangeSet) -> tuple[dict[bytes, Slot], Place | None]:
+        """Stage the transaction's changes; what it wrote, and its place if that is not its commit. Or raise why it is refused."""
         base = Reader(await self._base(wish.base_version, reader.root), self._nodes, reader.storage)
         verbs: dict[bytes, list[Verb]] = {}
         for change in wish.changes:
@@ -253,13 +261,21 @@ class GroupStager:
         verdict = decide(wish.isolation, writes, reads, ranges)
         if isinstance(verdict, Conflict):
             raise await self._refusal(group, reader, wish, verdict.key, verdict.rule.value)
-        replayed = frozenset() if isinstance(verdict, Apply) else frozenset(verdict.keys)
-        for key in replayed:
-            await self._check_replay(group, reader, base, wish, key)
+        before = await self._place(group, reader, wish, verdict) if isinstance(verdict, Overwritten) else None
+        keys = verdict.keys if isinstance(verdict, Replay) else ()
+        replayed = {key: await self._replay(group, reader, base, wish, key) for key in keys}
         recorded: dict[int, RecordedChange] = {
             position: entry for position, entry in enumerate(wish.recorded) if entry.change.key not in replayed
         }
-        return await group.stage.apply(wish.changes, check_requirements=False, recorded=recorded)
+        return await group.stage.apply(wish.changes, check_requirements=False, recorded=recorded, replayed=replayed), before
+
+    async def _place(self, group: Group, reader: Reader, wish: SealedChangeSet, found: Overwritten) -> Place:
+        """Where the transaction stands in the order, before those who overwrote what it read."""
+        place = await self._concurrent.place_of(wish, group.root, group.records())
+        if isinstance(place, NoPlace):
+            rule = f"{found.rule.value}, and cannot be ordered before that: {place.reason}"
+            raise await self._refusal(group, reader, wish, found.key, rule)
+        return place
 
     async def _base(self, version: int, latest: Root) -> Root:
         """The root that a transaction was made on. Raises `NoSuchVersionError` if it is a stub: that is never "unchanged"."""
@@ -268,16 +284,20 @@ class GroupStager:
             self._versions.forget(version)
         return await self._versions.read(version)
 
-    async def _check_replay(self, group: Group, reader: Reader, base: Reader, wish: SealedChangeSet, key: bytes) -> None:
+    async def _replay(self, group: Group, reader: Reader, base: Reader, wish: SealedChangeSet, key: bytes) -> State | None:
+        """The key's state with the transaction's changes on top of the winner's; None if they change nothing there."""
         kind = self._kinds[type_of(key)]
         old = await base.definition(key)
         winner = await group.stage.state_of(key)
         if old is None or winner is None:
             raise await self._refusal(group, reader, wish, key, "one of them created or dropped it")
         changes = [change for change in wish.changes if change.key == key]
-        rule = kind.forbids(await kind.open(old), winner, changes)
-        if rule is not None:
-            raise await self._refusal(group, reader, wish, key, rule)
+        context = ApplyContext(group.now_ms, check_requirements=False)
+        try:
+            state = await kind.replay(identifier_of(key), await kind.open(old), winner, changes, context)
+        except ConflictError as conflict:
+            raise await self._refusal(group, reader, wish, key, conflict.message) from conflict
+        return None if state is winner else state
 
     async def _stamp(self, group: Group, reader: Reader, key: bytes) -> int:
         return group.version if group.stage.touched(key) else await reader.stamp(key)

@@ -6,10 +6,11 @@ Since 0x1E sorts before 0x1F, the children of `a` come before everything below `
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 from functools import lru_cache
 
-from catalog_format.errors import InvalidArgumentError
+from catalog_format.errors import InvalidArgumentError, NewerFormatError
 
 LEVEL_SEPARATOR = "\x1f"
 NAME_SEPARATOR = "\x1e"
@@ -100,9 +101,10 @@ def idempotency_key(client_key: str) -> bytes:
     return _own_key(ObjectType.IDEMPOTENCY, "", client_key)
 
 
-def purge_key(version: int, table_uuid: str) -> bytes:
-    """Key of a purge wish, recorded by the commit of `version`."""
-    return _own_key(ObjectType.PURGE, f"{version:020d}", table_uuid)
+def purge_key(version: int, table_uuid: str, metadata_location: str) -> bytes:
+    """Key of a purge wish, recorded by the commit of `version`. Tables that were registered twice share a UUID, but no metadata."""
+    which = hashlib.sha256(metadata_location.encode()).hexdigest()[:16]
+    return _own_key(ObjectType.PURGE, f"{version:020d}", f"{table_uuid}.{which}")
 
 
 def _own_key(object_type: ObjectType, parent: str, name: str) -> bytes:
@@ -127,8 +129,13 @@ def type_range(object_type: ObjectType) -> tuple[bytes, bytes]:
 
 
 def type_of(key: bytes) -> ObjectType:
-    """The object type of a key. Raises `ValueError` for one that this Treeline does not know."""
-    return ObjectType(key[:4].rstrip(b"=").decode())
+    """The object type of a key. Raises `NewerFormatError` for one that this Treeline does not know."""
+    try:
+        return ObjectType(key[:4].rstrip(b"=").decode())
+    except ValueError:
+        raise NewerFormatError(
+            f"The catalog holds an object of an unknown type, {key[:4]!r}, which may name files: update Treeline"
+        ) from None
 
 
 def identifier_of(key: bytes) -> Identifier:
@@ -142,4 +149,8 @@ def describe(key: bytes) -> str:
     """The object in words, such as "table a.b.t"."""
     if key == CATALOG_KEY:
         return "the catalog"
-    return f"{type_of(key).name.lower()} {'.'.join(identifier_of(key))}"
+    try:
+        kind = type_of(key).name.lower()
+    except NewerFormatError:
+        kind = f"object of the unknown type {key[:4]!r},"
+    return f"{kind} {'.'.join(identifier_of(key))}"

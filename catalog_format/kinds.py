@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from catalog_format.changes import Change
-from catalog_format.errors import AlreadyExistsError, NotFoundError
+from catalog_format.errors import AlreadyExistsError, ConflictError, NotFoundError
 from catalog_format.keys import Identifier, ObjectType
 
 State = Any
@@ -69,8 +69,20 @@ class ObjectKind(Protocol):
         """The definition; writes the files it needs under names that carry `upload`'s ids."""
         ...
 
-    def forbids(self, base: State, winner: State, changes: Sequence[Change]) -> str | None:
-        """Pure: the rule because of which `changes`, made on `base`, cannot be replayed on `winner`; None if they can."""
+    async def replay(self, identifier: Identifier, base: State, winner: State, changes: Sequence[Change], context: ApplyContext) -> State:
+        """The state after UPDATEs that were made on `base`, on top of `winner`; may read files.
+
+        Raises `ConflictError` with the rule because of which they cannot be joined.
+        """
+        ...
+
+    async def reconcile(
+        self, identifier: Identifier, state: State, change: Change, context: ApplyContext, refusal: ConflictError
+    ) -> tuple[State, Change]:
+        """An UPDATE that `apply` refused, joined with what it did not expect: the state after it, and the UPDATE as it took effect.
+
+        May read files. Raises `refusal`, or another `ConflictError` that says more, if it stands.
+        """
         ...
 
     def files(self, definition: bytes) -> Sequence[str]:

@@ -10,7 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from catalog_format.changes import Change, RecordedChange, Verb
-from catalog_format.errors import AlreadyExistsError, InvalidArgumentError, NamespaceNotEmptyError, NoSuchNamespaceError
+from catalog_format.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidArgumentError,
+    NamespaceNotEmptyError,
+    NoSuchNamespaceError,
+)
 from catalog_format.keys import (
     CATALOG_KEY,
     USER_TYPES,
@@ -55,6 +61,8 @@ class Stage:
         # Layer of the member that is being staged.
         self._own: dict[bytes, Slot] = {}
         self._own_bookkeeping: dict[bytes, bytes | None] = {}
+        self.applied: list[Change] = []
+        """The changes of the member that was staged last, as they took effect."""
 
     def touched(self, key: bytes) -> bool:
         """Whether an earlier member of the group writes the key."""
@@ -70,16 +78,22 @@ class Stage:
         *,
         check_requirements: bool = True,
         recorded: Mapping[int, RecordedChange] | None = None,
+        replayed: Mapping[bytes, State | None] | None = None,
     ) -> dict[bytes, Slot]:
         """Stage one member's changes, in order; the slots it wrote. On an error nothing of it remains.
 
         `recorded` gives, by position, changes whose results stand: they are taken over without asking the object's kind.
+        `replayed` gives, by key, states that hold all that the changes ask of that key; None if they change nothing.
         """
-        self._own, self._own_bookkeeping = {}, {}
+        self._own, self._own_bookkeeping, self.applied = {}, {}, []
+        for key, state in replayed.items() if replayed else ():
+            if state is not None:
+                self._own[key] = Slot(None, state, fresh=True)
         context = ApplyContext(self._now_ms, check_requirements)
         for position, change in enumerate(changes):
-            standing = recorded.get(position) if recorded else None
-            await self._apply_one(change, context, standing)
+            self.applied.append(change)
+            if replayed is None or change.key not in replayed:
+                await self._apply_one(change, context, recorded.get(position) if recorded else None)
         self._slots.update(self._own)
         self._bookkeeping.update(self._own_bookkeeping)
         return self._own
@@ -166,7 +180,13 @@ class Stage:
             self._own[key] = Slot(standing.result)
             return
         before = await self._opened(kind, slot) if slot.exists else None
-        after = kind.apply(identifier_of(key), before, change, context)
+        identifier = identifier_of(key)
+        try:
+            after = kind.apply(identifier, before, change, context)
+        except ConflictError as refusal:
+            if before is None or not context.check_requirements:
+                raise
+            after, self.applied[-1] = await kind.reconcile(identifier, before, change, context, refusal)
         if after is not before:
             self._own[key] = Slot(slot.definition, after, fresh=True)
 

@@ -14,6 +14,7 @@ import click
 
 from perf import commits, large_table, loads, profile, report, scale
 from perf.bench import Bench, Result, load_average, machine
+from perf.joining import appenders, disjoint, join_cost, tpcc, ycsb
 
 _BENCHMARKS: dict[str, Callable[[Bench], Result]] = {
     "loads": loads.run,
@@ -22,15 +23,24 @@ _BENCHMARKS: dict[str, Callable[[Bench], Result]] = {
     "large_table": large_table.run,
     "profile": profile.run,
 }
+_JOINING: dict[str, Callable[[Bench], Result]] = {
+    "appenders": appenders.run,
+    "disjoint": disjoint.run,
+    "ycsb": ycsb.run,
+    "tpcc": tpcc.run,
+    "join_cost": join_cost.run,
+}
+_BENCHMARKS |= _JOINING
+_GROUPS = {"joining": tuple(_JOINING)}
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(_BENCHMARKS)))
+@click.argument("names", nargs=-1, type=click.Choice([*_BENCHMARKS, *_GROUPS]))
 @click.option("--quick", is_flag=True, help="Short runs: whether everything works, not how fast it is. Writes build/perf-quick.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where catalogs are put meanwhile (the system's temporary folder).")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of RESULTS.md and results.json (perf).")
 def main(names: tuple[str, ...], quick: bool, folder: Path | None, output: Path | None) -> None:
-    """Measure Treeline: NAMES of benchmarks, or all. What is not measured now keeps its figures."""
+    """Measure Treeline: NAMES of benchmarks, or all; `joining` is five of them. What is not measured now keeps its figures."""
     target = output or (Path("build/perf-quick") if quick else Path(__file__).parent)
     target.mkdir(parents=True, exist_ok=True)
     stored = target / "results.json"
@@ -38,7 +48,8 @@ def main(names: tuple[str, ...], quick: bool, folder: Path | None, output: Path 
     results["machine"] = machine()
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    for name in names or tuple(_BENCHMARKS):
+    wanted = [one for name in names or tuple(_BENCHMARKS) for one in _GROUPS.get(name, (name,))]
+    for name in wanted:
         click.echo(f"{name} …")
         place = Path(tempfile.mkdtemp(prefix="treeline-perf-", dir=folder))
         began, load_before = time.monotonic(), load_average()

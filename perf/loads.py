@@ -20,7 +20,7 @@ def run(bench: Bench) -> Result:
     """For each size of metadata and number of clients: both routes in turn, round after round, in one process."""
     folder = bench.below("loads")
     rows: list[dict[str, Any]] = []
-    with serving(str(folder / "catalog"), folder / "log", reference=True) as server:
+    with serving(str(folder / "catalog"), folder / "log", module="perf.reference_app") as server:
         for number, (size, comment) in enumerate(_SIZES.items()):
             names = [f"t{number}_{index:03}" for index in range(TABLE_COUNT)]
             make_tables(server, names, {"comment": "c" * comment} if comment else None)

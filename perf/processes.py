@@ -57,9 +57,9 @@ class Server:
 
 
 @contextmanager
-def serving(root: str, log: Path, *, reference: bool = False, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """`treeline serve`, with `reference` the one that also answers from memory. Its log of requests goes to a file, as with users."""
-    program = ["-m", "perf.reference_app"] if reference else ["-c", "from irc_server.cli import main; main()", "serve"]
+def serving(root: str, log: Path, *, module: str | None = None, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """`treeline serve`, or a module of its own that serves likewise. Its log of requests goes to a file, as with users."""
+    program = ["-m", module] if module else ["-c", "from irc_server.cli import main; main()", "serve"]
     began = time.perf_counter()
     with log.open("wb") as written:
         process = subprocess.Popen(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from perf.bench import Result
+from perf.joining.plot import plot_joining
+from perf.joining.report import JOINING_HEAD, JOINING_SECTIONS
+from perf.markdown import measured, table, verdict
 
 _PLOT = "results.png"
+_JOINING_PLOT = "joining.png"
 _LIMITS = """## What limits
 
 - **Loads**: the processor, one core for each server process. What Treeline adds to a route from memory are its two looks into the store and
@@ -32,6 +36,11 @@ def write(folder: Path, results: Result) -> None:
         parts.insert(1, f"![Loads, commits, growth]({_PLOT})")
     if "profile" in results:
         parts.append(_LIMITS)
+    if JOINING_SECTIONS.keys() & results.keys():
+        parts.append(JOINING_HEAD)
+        if plot_joining(folder / _JOINING_PLOT, results):
+            parts.append(f"![Joined and repeated commits]({_JOINING_PLOT})")
+        parts += [section(results[name]) for name, section in JOINING_SECTIONS.items() if name in results]
     (folder / "RESULTS.md").write_text("\n\n".join(parts) + "\n")
 
 
@@ -45,23 +54,9 @@ times depend on the machine and on what else it does.
 
 This run: {machine["cpu"]}, {machine["cores"]} cores (shared with other tenants of the host), {machine["memory_gib"]} GiB,
 {machine["system"]}, Python {machine["python"]}. Server, clients, and where there is one the S3 server, share these cores.
-Everything goes over HTTP to `treeline serve` as it is installed, one process, its log of requests on (to a file). The clients
-are keep-alive connections of one process of their own (`perf/generator.py`), each sending its next request when it has
-its answer."""
-
-
-def _measured(result: Result, quick_note: str = " **A quick run: it shows that the benchmark works, not how fast Treeline is.**") -> str:
-    note = quick_note if result["quick"] else ""
-    return f"Measured {result['at']}, in {result['took_s']} s; load average before: {result['load_before']}.{note}"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def _verdict(good: bool) -> str:
-    return "yes" if good else "**no**"
+Everything goes over HTTP to `treeline serve` as it is installed, one process, its log of requests on (to a file). Up to
+"What limits" the clients are keep-alive connections of one process of their own (`perf/generator.py`), each sending its next request
+when it has its answer; after that they are PyIceberg in processes of their own."""
 
 
 def _loads(result: Result) -> str:
@@ -73,7 +68,7 @@ def _loads(result: Result) -> str:
             f"{row['loads_per_s']:,.0f}",
             f"{row['memory_per_s']:,.0f}",
             f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})",
-            _verdict(row["ratio"] >= limit),
+            verdict(row["ratio"] >= limit),
             f"{row['load_p50_ms']:.2f} / {row['load_p99_ms']:.2f}",
             f"{row['load_cpu_us']:.0f} / {row['memory_cpu_us']:.0f}",
         ]
@@ -86,9 +81,9 @@ def _loads(result: Result) -> str:
 {result["tables"]} tables on a local folder, loaded in turn. The other side is a Starlette route in the same process, behind the same
 middleware, that returns the same bytes from memory (`perf/reference_app.py`). {first["rounds"]} rounds of {first["seconds"]} s a side;
 the ratio is the median of the rounds' ratios (lowest to highest). Each load looks into the store twice: whether there is a newer version,
-and whether the metadata file is still there. {_measured(result)}
+and whether the metadata file is still there. {measured(result)}
 
-{_table(header, rows)}"""
+{table(header, rows)}"""
 
 
 def _commits(result: Result) -> str:
@@ -114,9 +109,9 @@ Each commit sets a property of a table: {result["many"]} tables in turn, or all 
 file as large as a root, one after the other on the idle store in the same run; "commits a put" is commits/s times that, and 1 is what
 a catalog reaches that publishes one commit a round trip. A commit is two puts in sequence (the metadata file, then the root), so a single
 client cannot exceed 0.5; more clients share versions. After each row the tables are read back and the versions counted: all {total:,}
-commits that were acknowledged are there, once each. {_measured(result)}
+commits that were acknowledged are there, once each. {measured(result)}
 
-{_table(header, rows)}"""
+{table(header, rows)}"""
 
 
 def _scale(result: Result) -> str:
@@ -126,7 +121,7 @@ def _scale(result: Result) -> str:
             f"{row['tables']:,}",
             f"{row['warm_p50_ms']:.2f} ({row['warm_growth']:.2f})",
             f"{row['commit_p50_ms']:.2f} ({row['commit_growth']:.2f})",
-            _verdict(max(row["warm_growth"], row["commit_growth"]) <= limit),
+            verdict(max(row["warm_growth"], row["commit_growth"]) <= limit),
             f"{row['any_p50_ms']:.2f} ({row['any_growth']:.2f})",
             f"{row['start_s']:.2f}",
             f"{row['first_load_ms']:.1f}",
@@ -140,7 +135,7 @@ def _scale(result: Result) -> str:
             f"{row['at_start_mib']:.0f}",
             f"{row['after_loads_mib']:.0f}",
             f"{row['after_commits_mib']:.0f}",
-            _verdict(row["after_commits_mib"] <= result["resident_limit_mib"]),
+            verdict(row["after_commits_mib"] <= result["resident_limit_mib"]),
             f"{row['loads']:,} / {row['commits']:,}",
         ]
         for row in result["memory"]
@@ -159,14 +154,14 @@ One client; local folders, bulk-built through the tree; a server each, measured 
 "load of any table": a random one, so that its part of the tree may have to be read first, once the tree outgrows the cache of nodes.
 In brackets: growth against the smallest catalog, median of the rounds. {result["own_files"]:,} tables (all, where there are fewer) have
 a metadata file of {result["own_file_bytes"] / 1024:.0f} KiB to themselves, the others share a small one, to spare the disk a file for each.
-{_measured(result)}
+{measured(result)}
 
-{_table(header, rows)}
+{table(header, rows)}
 
 Resident memory (VmRSS) of a new server: at the start; after loads of all tables with a file to themselves and of random ones, so that the
 caches are full; after commits to the tables with a file to themselves.
 
-{_table(memory_header, memory)}"""
+{table(memory_header, memory)}"""
 
 
 def _large_table(result: Result) -> str:
@@ -176,7 +171,7 @@ def _large_table(result: Result) -> str:
             f"{row['snapshots']:,} ({row['bytes'] / 1024:,.0f} KiB)",
             f"{row['append_ms']:.2f}",
             f"{row['expire_ms']:.2f}",
-            _verdict(max(row["append_ms"], row["expire_ms"]) < build_limit),
+            verdict(max(row["append_ms"], row["expire_ms"]) < build_limit),
             f"{row['shared']:,}",
             f"{row['parse_ms']:.1f}",
             f"{row['encode_ms']:.1f}",
@@ -198,7 +193,7 @@ def _large_table(result: Result) -> str:
             f"{row['load_p50_ms']:.2f}",
             f"{row['memory_p50_ms']:.2f}",
             f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})",
-            _verdict(row["ratio"] <= limit),
+            verdict(row["ratio"] <= limit),
             f"{row['refs_p50_ms']:.2f} ({row['refs_bytes'] / 1024:,.0f} KiB)",
             f"{row['commit_p50_ms']:.1f}",
         ]
@@ -219,13 +214,13 @@ def _large_table(result: Result) -> str:
 As many entries in the snapshot log, and summaries of fourteen members. First the CPU time of the metadata builder alone (median), beside
 what reading and writing such a file costs; a commit on a table that the server has in its cache does not read it.
 
-{_table(built_header, built)}
+{table(built_header, built)}
 
 Then one client on a local folder; the other side of a load is the same body from memory, as above. {first["rounds"]} rounds of
 {first["seconds"]} s. What `snapshots=refs` leaves out is left out once a metadata file. A commit sets a property: the server writes the
-whole file anew, and answers with it. {_measured(result)}
+whole file anew, and answers with it. {measured(result)}
 
-{_table(served_header, served)}"""
+{table(served_header, served)}"""
 
 
 def _profiles(result: Result) -> str:
@@ -233,16 +228,16 @@ def _profiles(result: Result) -> str:
         f"""## Where the time goes
 
 py-spy, {result["clients"]} clients, 200 tables on a local folder, after a warm-up: share of the samples of all busy threads, waiting for
-the disk included, with what a part itself does. Sampling slows the server down: the rates here are not those above. {_measured(result)}"""
+the disk included, with what a part itself does. Sampling slows the server down: the rates here are not those above. {measured(result)}"""
     ]
     for profile in result["profiles"]:
         shares = [[part, f"{share:.0%}"] for part, share in profile["parts"]]
         functions = [[f"`{name}`", f"{own:.1%}", f"{all_of:.1%}"] for name, own, all_of in profile["functions"]]
         parts.append(
             f"**{profile['name'].capitalize()}s** ({profile['per_s']:,.0f}/s, {profile['samples']:,} samples)\n\n"
-            + _table(["part", "time"], shares)
+            + table(["part", "time"], shares)
             + "\n\n"
-            + _table(["function", "itself", "with what it calls"], functions)
+            + table(["function", "itself", "with what it calls"], functions)
         )
     return "\n\n".join(parts)
 

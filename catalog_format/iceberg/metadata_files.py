@@ -91,14 +91,18 @@ class MetadataFiles:
         extension = metadata_file_extension(metadata.get("properties", {}), default_codec)
         location = f"{folder.rstrip('/')}/{sequence:05d}-{upload.attempt_id}{owner}{extension}"
         data = encode_metadata(metadata, location)
-        storage, path = self.place(self._locations.check(location))
-        if not await storage.put_if_absent(path, data) and await storage.get(path) != data:
-            raise AlreadyExistsError(f"File already exists: {location}")
+        await self.put(location, data)
         plain = metadata_json(data, location)
         self._remember(location, plain)
         if len(plain) <= PARSED_CACHE:
             self._parsed[location] = (metadata, len(plain))
         return location
+
+    async def put(self, location: str, data: bytes) -> None:
+        """Write a file of a table or view; one that holds the same bytes already is left. Raises `AlreadyExistsError` for another."""
+        storage, path = self.place(self._locations.check(location))
+        if not await storage.put_if_absent(path, data) and await storage.get(path) != data:
+            raise AlreadyExistsError(f"File already exists: {location}")
 
     def _remember(self, location: str, data: bytes) -> None:
         if len(data) <= BYTES_CACHE:

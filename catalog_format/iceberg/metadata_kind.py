@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 import orjson
 
 from catalog_format.changes import Change
-from catalog_format.errors import NotFoundError
+from catalog_format.errors import ConflictError, NotFoundError
 from catalog_format.iceberg.locations import Locations
-from catalog_format.iceberg.metadata import Aspects, commute
 from catalog_format.iceberg.metadata_files import MetadataFiles
 from catalog_format.iceberg.metadata_state import Json, MetadataState, metadata_folder
 from catalog_format.keys import Identifier
@@ -53,10 +53,13 @@ class MetadataKind(ABC):
         """The metadata after parsed updates; the same object if they change nothing."""
 
     @abstractmethod
-    def _touched(self, updates: Sequence[Json]) -> Aspects: ...
+    async def _join(
+        self, base: MetadataState, winner: MetadataState, updates: Sequence[Json], context: ApplyContext
+    ) -> MetadataState | None:
+        """Updates that were made on `base` joined with what made `winner` of it; None if they can simply be applied again.
 
-    @abstractmethod
-    def _difference(self, base: Json, winner: Json) -> Aspects: ...
+        Raises `ConflictError` with the rule that forbids either.
+        """
 
     async def open(self, definition: bytes) -> MetadataState:
         location = self._locations.to_absolute(self._location_in(definition))
@@ -73,21 +76,33 @@ class MetadataKind(ABC):
         parsed = self._parsed(updates)
         if context.check_requirements:
             self._check(identifier, state.metadata, requirements)
-        metadata = self._updated(state, parsed, context.now_ms)
-        return state if metadata is state.metadata else MetadataState(metadata, None, state.location or state.previous)
+        return state.followed_by(self._updated(state, parsed, context.now_ms))
 
     async def store(self, identifier: Identifier, state: MetadataState, upload: Upload) -> bytes:
         location = state.location
         if location is None:
-            location = await self._files.write(state.metadata, metadata_folder(state.metadata), state.previous, upload)
+            others = (self._files.put(file.location, file.data) for file in state.files)
+            written = self._files.write(state.metadata, metadata_folder(state.metadata), state.previous, upload)
+            location = (await asyncio.gather(written, asyncio.gather(*others)))[0]
         return self._definition(state.metadata, self._locations.to_relative(location))
 
-    def forbids(self, base: MetadataState, winner: MetadataState, changes: Sequence[Change]) -> str | None:
+    async def replay(
+        self, identifier: Identifier, base: MetadataState, winner: MetadataState, changes: Sequence[Change], context: ApplyContext
+    ) -> MetadataState:
         requests = [orjson.loads(change.request) for change in changes]
         if any("metadata" in request for request in requests):
-            return "it was replaced as a whole"
-        touched = self._touched([update for request in requests for update in request["updates"]])
-        return commute(touched, self._difference(base.metadata, winner.metadata))
+            raise ConflictError("it was replaced as a whole")
+        joined = await self._join(base, winner, [update for request in requests for update in request["updates"]], context)
+        if joined is not None:
+            return joined
+        for change in changes:
+            winner = self.apply(identifier, winner, change, context)
+        return winner
+
+    async def reconcile(
+        self, identifier: Identifier, state: MetadataState, change: Change, context: ApplyContext, refusal: ConflictError
+    ) -> tuple[MetadataState, Change]:
+        raise refusal
 
     def files(self, definition: bytes) -> Sequence[str]:
         return (self._location_in(definition),)

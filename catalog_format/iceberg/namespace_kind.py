@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from catalog_format.changes import Change, Verb
-from catalog_format.errors import AlreadyExistsError, NoSuchNamespaceError
+from catalog_format.errors import AlreadyExistsError, ConflictError, NoSuchNamespaceError
 from catalog_format.keys import Identifier, ObjectType
 from catalog_format.kinds import ApplyContext, Upload
 from catalog_format.objects import NamespaceDefinition
@@ -48,7 +48,14 @@ class NamespaceKind:
     async def store(self, identifier: Identifier, state: NamespaceDefinition, upload: Upload) -> bytes:
         return state.to_bytes()
 
-    def forbids(self, base: NamespaceDefinition, winner: NamespaceDefinition, changes: Sequence[Change]) -> str | None:
+    async def replay(
+        self,
+        identifier: Identifier,
+        base: NamespaceDefinition,
+        winner: NamespaceDefinition,
+        changes: Sequence[Change],
+        context: ApplyContext,
+    ) -> NamespaceDefinition:
         """Settings of different properties join; two of one property do not."""
         theirs = {
             key for key in base.properties.keys() | winner.properties.keys() if base.properties.get(key) != winner.properties.get(key)
@@ -58,7 +65,16 @@ class NamespaceKind:
             request = orjson.loads(change.request)
             ours.update(request["updates"], request["removals"])
         both = sorted(theirs & ours)
-        return f"both changed the property {both[0]!r}" if both else None
+        if both:
+            raise ConflictError(f"both changed the property {both[0]!r}")
+        for change in changes:
+            winner = self.apply(identifier, winner, change, context)
+        return winner
+
+    async def reconcile(
+        self, identifier: Identifier, state: NamespaceDefinition, change: Change, context: ApplyContext, refusal: ConflictError
+    ) -> tuple[NamespaceDefinition, Change]:
+        raise refusal
 
     def files(self, definition: bytes) -> Sequence[str]:
         return ()

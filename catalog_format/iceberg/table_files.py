@@ -53,7 +53,7 @@ class TableFileReader:
 
     async def metadata(self, location: str) -> JsonObject:
         """A table's metadata, past all caches. Raises `MissingFileError`, `CorruptFileError`, and what stores raise."""
-        data = await self._get(location)
+        data = await read_table_file(self._place, location)
         try:
             return await asyncio.to_thread(decode_metadata, data, location)
         except InvalidArgumentError as error:
@@ -68,23 +68,25 @@ class TableFileReader:
             return []
         if file.role is FileRole.METADATA:
             return files_of(await self.metadata(file.location))
-        data = await self._get(file.location)
+        data = await read_table_file(self._place, file.location)
         if file.role is FileRole.MANIFEST_LIST:
             listed = await asyncio.to_thread(manifests_in, data, file.location)
             return [TableFile(FileRole.MANIFEST, manifest.location, manifest.length, manifest.is_empty) for manifest in listed]
         live = await asyncio.to_thread(live_files_in, data, file.location, file.length)
         return [TableFile(FileRole.CONTENT, location) for location in live]
 
-    async def _get(self, location: str) -> bytes:
-        try:
-            storage, path = self._place(location)
-            return await storage.get(path)
-        except InvalidArgumentError as error:
-            raise CorruptFileError(error.message) from error
-        except FileNotFoundError:
-            raise MissingFileError(f"File is missing: {location}") from None
-        except OSError as error:
-            raise StoreUnavailableError(f"{location} could not be read: {error}") from error
+
+async def read_table_file(place: Callable[[str], tuple[Storage, str]], location: str) -> bytes:
+    """A file that a table names, wherever it lies. Raises `MissingFileError`, `CorruptFileError`, and what stores raise."""
+    try:
+        storage, path = place(location)
+        return await storage.get(path)
+    except InvalidArgumentError as error:
+        raise CorruptFileError(error.message) from error
+    except FileNotFoundError:
+        raise MissingFileError(f"File is missing: {location}") from None
+    except OSError as error:
+        raise StoreUnavailableError(f"{location} could not be read: {error}") from error
 
 
 def files_of(metadata: JsonObject) -> list[TableFile]:

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
 
 import orjson
 
 from catalog_format.changes import Change
-from catalog_format.errors import AlreadyExistsError, NoSuchTableError, RequirementFailedError
+from catalog_format.errors import AlreadyExistsError, ConflictError, NoSuchTableError, RequirementFailedError
+from catalog_format.iceberg.joining import Joined, TableJoiner
 from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata import (
-    Aspects,
     TableMetadataBuilder,
     TableUpdate,
-    difference,
     is_create,
+    metadata_conflict,
+    needs_joining,
     parse_table_requirements,
     parse_table_updates,
     table_metadata_from_updates,
-    touched_by,
 )
+from catalog_format.iceberg.metadata.properties import property_as_bool
+from catalog_format.iceberg.metadata.table_fields import current_schema_id_of, properties_of, refs_of
 from catalog_format.iceberg.metadata_files import MetadataFiles
 from catalog_format.iceberg.metadata_kind import MetadataKind
 from catalog_format.iceberg.metadata_state import Json, MetadataState
+from catalog_format.iceberg.requests import update_request
 from catalog_format.ids import Ids
 from catalog_format.keys import Identifier, ObjectType, purge_key
+from catalog_format.kinds import ApplyContext
 from catalog_format.objects import TableDefinition
 from catalog_format.pb import catalog_pb2 as pb
+
+REBASE_APPENDS: Final = "treeline.rebase-appends"
+"""Table property: whether a plain commit that appends joins others that came first."""
+
+_APPEND: Final = frozenset({"add-snapshot", "set-snapshot-ref"})
 
 
 class TableKind(MetadataKind):
@@ -35,8 +46,9 @@ class TableKind(MetadataKind):
     object_type = ObjectType.TABLE
     twin = ObjectType.VIEW
 
-    def __init__(self, files: MetadataFiles, locations: Locations, ids: Ids) -> None:
+    def __init__(self, files: MetadataFiles, locations: Locations, joiner: TableJoiner, ids: Ids) -> None:
         super().__init__(files, locations)
+        self._joiner = joiner
         self._ids = ids
 
     def missing(self, identifier: Identifier) -> NoSuchTableError:
@@ -76,11 +88,40 @@ class TableKind(MetadataKind):
         not_before = state.metadata.get("last-updated-ms", now_ms)
         return TableMetadataBuilder(state.metadata).carry_out(updates).build(max(now_ms, not_before), state.location)
 
-    def _touched(self, updates: Sequence[Json]) -> Aspects:
-        return touched_by(updates)
+    async def _join(
+        self, base: MetadataState, winner: MetadataState, updates: Sequence[Json], context: ApplyContext
+    ) -> MetadataState | None:
+        rule = metadata_conflict(base.metadata, winner.metadata, updates)
+        if rule is not None:
+            raise ConflictError(rule)
+        if not needs_joining(base.metadata, winner.metadata, updates):
+            return None
+        refs = refs_of(base.metadata)
+        heads = {name: refs[name]["snapshot-id"] if name in refs else None for name in _moved_refs(updates)}
+        joined = await self._joiner.join(winner.metadata, heads, updates, schema_id=current_schema_id_of(base.metadata))
+        return self._after(winner, joined, context)
 
-    def _difference(self, base: Json, winner: Json) -> Aspects:
-        return difference(base, winner)
+    async def reconcile(
+        self, identifier: Identifier, state: MetadataState, change: Change, context: ApplyContext, refusal: ConflictError
+    ) -> tuple[MetadataState, Change]:
+        """An append that expected another snapshot joins the one that came first, where the table's property says so."""
+        if not property_as_bool(properties_of(state.metadata), REBASE_APPENDS, False):
+            raise refusal
+        request = orjson.loads(change.request)
+        updates = request.get("updates", [])
+        expected, others = _expected_heads(request.get("requirements", []))
+        if {update.get("action") for update in updates} != _APPEND or _moved_refs(updates) != expected.keys():
+            raise refusal
+        self._check(identifier, state.metadata, others)
+        try:
+            joined = await self._joiner.join(state.metadata, expected, updates, schema_id=None, appends_only=True)
+        except ConflictError as conflict:
+            raise RequirementFailedError(f"{refusal.message}; it was not joined with what came first: {conflict.message}") from conflict
+        after = self._after(state, joined, context)
+        return after, replace(change, request=update_request(others, joined.updates))
+
+    def _after(self, state: MetadataState, joined: Joined, context: ApplyContext) -> MetadataState:
+        return state.followed_by(self._updated(state, self._parsed(joined.updates), context.now_ms), joined.files)
 
     def farewell(self, definition: bytes, change: Change, version: int, now_ms: int) -> Mapping[bytes, bytes]:
         """A wish to purge, kept in the tree until no kept version shows the table."""
@@ -92,4 +133,19 @@ class TableKind(MetadataKind):
         if not request.get("purge"):
             return {}
         wish = pb.PurgeWish(metadata_location=table.metadata_location, requested_at_ms=now_ms, key=change.key)
-        return {purge_key(version, table.table_uuid): wish.SerializeToString(deterministic=True)}
+        return {purge_key(version, table.table_uuid, table.metadata_location): wish.SerializeToString(deterministic=True)}
+
+
+def _moved_refs(updates: Sequence[Json]) -> set[str]:
+    return {update["ref-name"] for update in updates if update["action"] == "set-snapshot-ref"}
+
+
+def _expected_heads(requirements: Sequence[Json]) -> tuple[dict[str, int | None], list[Json]]:
+    """Where requirements say that branches lead, and the requirements that say something else."""
+    others = [requirement for requirement in requirements if requirement["type"] != "assert-ref-snapshot-id"]
+    heads = {
+        requirement["ref"]: requirement.get("snapshot-id")
+        for requirement in requirements
+        if requirement["type"] == "assert-ref-snapshot-id"
+    }
+    return heads, others

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog_format.errors import AlreadyExistsError, NoSuchViewError
+from catalog_format.errors import AlreadyExistsError, ConflictError, NoSuchViewError
 from catalog_format.iceberg.metadata import (
-    Aspects,
     ViewMetadataBuilder,
     ViewUpdate,
+    commute,
     parse_view_requirements,
     parse_view_updates,
     view_difference,
@@ -17,6 +17,7 @@ from catalog_format.iceberg.metadata import (
 from catalog_format.iceberg.metadata_kind import MetadataKind
 from catalog_format.iceberg.metadata_state import Json, MetadataState
 from catalog_format.keys import Identifier, ObjectType
+from catalog_format.kinds import ApplyContext
 from catalog_format.objects import ViewDefinition
 
 
@@ -54,8 +55,7 @@ class ViewKind(MetadataKind):
     def _updated(self, state: MetadataState, updates: Sequence[ViewUpdate], now_ms: int) -> Json:
         return ViewMetadataBuilder(state.metadata).carry_out(updates).build(now_ms)
 
-    def _touched(self, updates: Sequence[Json]) -> Aspects:
-        return view_touched_by(updates)
-
-    def _difference(self, base: Json, winner: Json) -> Aspects:
-        return view_difference(base, winner)
+    async def _join(self, base: MetadataState, winner: MetadataState, updates: Sequence[Json], context: ApplyContext) -> None:
+        rule = commute(view_touched_by(updates), view_difference(base.metadata, winner.metadata))
+        if rule is not None:
+            raise ConflictError(rule)

@@ -91,7 +91,8 @@ async def wishes_in(parts: Parts, root: Root) -> list[PurgeWish]:
     found = []
     async for entry in scan(root, *type_range(ObjectType.PURGE), parts.nodes):
         wish = pb.PurgeWish.FromString(await read_definition(entry.value or b"", parts.storage))
-        version, table_uuid = identifier_of(entry.key)
+        version, name = identifier_of(entry.key)
+        table_uuid = name.partition(".")[0]
         location = parts.locations.to_absolute(wish.metadata_location)
         table = identifier_of(wish.key)
         found.append(PurgeWish(entry.key, entry.stamp, int(version), table_uuid, table, location, wish.requested_at_ms))

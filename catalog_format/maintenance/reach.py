@@ -8,7 +8,6 @@ from collections.abc import Container, Iterable
 from catalog_format import paths
 from catalog_format.changes import Committed
 from catalog_format.definitions import file_of, read_definition
-from catalog_format.errors import NewerFormatError
 from catalog_format.keys import ObjectType, type_of
 from catalog_format.maintenance.parts import MOST_AT_ONCE, Parts
 from catalog_format.node import Root, Rows
@@ -52,7 +51,7 @@ class Reach:
 
     def add_definition(self, key: bytes, definition: bytes) -> None:
         """Files that an object's definition names. Raises `NewerFormatError` for an object of a type that is not known here."""
-        object_type = _known_type_of(key)
+        object_type = type_of(key)
         if object_type in self._parts.kinds:
             locations = self._parts.kinds[object_type].files(definition)
             self._add_locations(locations)
@@ -61,7 +60,7 @@ class Reach:
         elif object_type is ObjectType.IDEMPOTENCY:
             answer = Committed.from_bytes(pb.IdempotentAnswer.FromString(definition).answer)
             for written, result in answer.definitions.items():
-                if result is not None and (kind := self._parts.kinds.get(_known_type_of(written))) is not None:
+                if result is not None and (kind := self._parts.kinds.get(type_of(written))) is not None:
                     self._add_locations(kind.files(result))
         elif object_type is ObjectType.PURGE:
             self._add_locations([pb.PurgeWish.FromString(definition).metadata_location])
@@ -102,13 +101,3 @@ class Reach:
     def _add_locations(self, locations: Iterable[str]) -> None:
         below = (self._parts.locations.below_root(location) for location in locations)
         self.files.update(path for path in below if path is not None)
-
-
-def _known_type_of(key: bytes) -> ObjectType:
-    """Raises `NewerFormatError`."""
-    try:
-        return type_of(key)
-    except ValueError:
-        raise NewerFormatError(
-            f"The catalog holds an object of an unknown type, {key[:4]!r}, which may name files: update Treeline"
-        ) from None

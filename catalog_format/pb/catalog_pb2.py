@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x63\x61talog_format/pb/catalog.proto\x12\x0btreeline.v1\"1\n\x05Value\x12\x10\n\x06inline\x18\x01 \x01(\x0cH\x00\x12\x0e\n\x04\x66ile\x18\x02 \x01(\tH\x00\x42\x06\n\x04held\"8\n\x0e\x44\x65\x66initionFile\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x12\n\ndefinition\x18\x02 \x01(\x0c\"\xde\x01\n\x11\x43\x61talogDefinition\x12\x12\n\ncatalog_id\x18\x01 \x01(\t\x12\x42\n\nproperties\x18\x02 \x03(\x0b\x32..treeline.v1.CatalogDefinition.PropertiesEntry\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\'\n\x06limits\x18\x04 \x01(\x0b\x32\x17.treeline.v1.TreeLimits\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"t\n\nTreeLimits\x12\x12\n\nnode_bytes\x18\x01 \x01(\r\x12\x11\n\tnode_rows\x18\x02 \x01(\r\x12\x14\n\x0c\x62uffer_bytes\x18\x03 \x01(\r\x12\x13\n\x0b\x62uffer_rows\x18\x04 \x01(\r\x12\x14\n\x0cinline_bytes\x18\x05 \x01(\r\"\x8e\x01\n\x13NamespaceDefinition\x12\x44\n\nproperties\x18\x01 \x03(\x0b\x32\x30.treeline.v1.NamespaceDefinition.PropertiesEntry\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"@\n\x0fTableDefinition\x12\x12\n\ntable_uuid\x18\x01 \x01(\t\x12\x19\n\x11metadata_location\x18\x02 \x01(\t\">\n\x0eViewDefinition\x12\x11\n\tview_uuid\x18\x01 \x01(\t\x12\x19\n\x11metadata_location\x18\x02 \x01(\t\"l\n\x07Outcome\x12\x16\n\x0etransaction_id\x18\x01 \x01(\t\x12\x11\n\tcommitted\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\rdecided_at_ms\x18\x04 \x01(\x03\x12\x0f\n\x07version\x18\x05 \x01(\x04\"P\n\x10IdempotentAnswer\x12\x14\n\x0crequest_hash\x18\x01 \x01(\x0c\x12\x16\n\x0e\x61nswered_at_ms\x18\x02 \x01(\x03\x12\x0e\n\x06\x61nswer\x18\x03 \x01(\x0c\"L\n\tPurgeWish\x12\x19\n\x11metadata_location\x18\x01 \x01(\t\x12\x17\n\x0frequested_at_ms\x18\x02 \x01(\x03\x12\x0b\n\x03key\x18\x03 \x01(\x0c\"\xe1\x01\n\x11TransactionRecord\x12\x16\n\x0etransaction_id\x18\x01 \x01(\t\x12)\n\tisolation\x18\x02 \x01(\x0e\x32\x16.treeline.v1.Isolation\x12\x14\n\x0c\x62\x61se_version\x18\x03 \x01(\x04\x12$\n\x07\x61\x63tions\x18\x04 \x03(\x0b\x32\x13.treeline.v1.Action\x12#\n\x05reads\x18\x05 \x01(\x0b\x32\x14.treeline.v1.ReadSet\x12\x19\n\x11ordered_backwards\x18\x06 \x01(\x08\x12\r\n\x05\x61gent\x18\x07 \x01(\t\"W\n\x06\x41\x63tion\x12\x1f\n\x04verb\x18\x01 \x01(\x0e\x32\x11.treeline.v1.Verb\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x0e\n\x06target\x18\x03 \x01(\x0c\x12\x0f\n\x07summary\x18\x04 \x01(\t\"Y\n\x07ReadSet\x12&\n\x06points\x18\x01 \x03(\x0b\x32\x16.treeline.v1.PointRead\x12&\n\x06ranges\x18\x02 \x03(\x0b\x32\x16.treeline.v1.RangeRead\"\x18\n\tPointRead\x12\x0b\n\x03key\x18\x01 \x01(\x0c\"&\n\tRangeRead\x12\x0b\n\x03low\x18\x01 \x01(\x0c\x12\x0c\n\x04high\x18\x02 \x01(\x0c\"]\n\x0f\x43ommittedAnswer\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12+\n\x07written\x18\x02 \x03(\x0b\x32\x1a.treeline.v1.WrittenObject\x12\x0c\n\x04note\x18\x03 \x01(\x0c\"D\n\rWrittenObject\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x17\n\ndefinition\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\r\n\x0b_definition*Z\n\tIsolation\x12\x19\n\x15ISOLATION_UNSPECIFIED\x10\x00\x12\x16\n\x12ISOLATION_SNAPSHOT\x10\x01\x12\x1a\n\x16ISOLATION_SERIALIZABLE\x10\x02*\\\n\x04Verb\x12\x14\n\x10VERB_UNSPECIFIED\x10\x00\x12\x0f\n\x0bVERB_CREATE\x10\x01\x12\x0f\n\x0bVERB_UPDATE\x10\x02\x12\r\n\tVERB_DROP\x10\x03\x12\r\n\tVERB_MOVE\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x63\x61talog_format/pb/catalog.proto\x12\x0btreeline.v1\"1\n\x05Value\x12\x10\n\x06inline\x18\x01 \x01(\x0cH\x00\x12\x0e\n\x04\x66ile\x18\x02 \x01(\tH\x00\x42\x06\n\x04held\"8\n\x0e\x44\x65\x66initionFile\x12\x12\n\nattempt_id\x18\x01 \x01(\t\x12\x12\n\ndefinition\x18\x02 \x01(\x0c\"\xde\x01\n\x11\x43\x61talogDefinition\x12\x12\n\ncatalog_id\x18\x01 \x01(\t\x12\x42\n\nproperties\x18\x02 \x03(\x0b\x32..treeline.v1.CatalogDefinition.PropertiesEntry\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\'\n\x06limits\x18\x04 \x01(\x0b\x32\x17.treeline.v1.TreeLimits\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"t\n\nTreeLimits\x12\x12\n\nnode_bytes\x18\x01 \x01(\r\x12\x11\n\tnode_rows\x18\x02 \x01(\r\x12\x14\n\x0c\x62uffer_bytes\x18\x03 \x01(\r\x12\x13\n\x0b\x62uffer_rows\x18\x04 \x01(\r\x12\x14\n\x0cinline_bytes\x18\x05 \x01(\r\"\x8e\x01\n\x13NamespaceDefinition\x12\x44\n\nproperties\x18\x01 \x03(\x0b\x32\x30.treeline.v1.NamespaceDefinition.PropertiesEntry\x1a\x31\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"@\n\x0fTableDefinition\x12\x12\n\ntable_uuid\x18\x01 \x01(\t\x12\x19\n\x11metadata_location\x18\x02 \x01(\t\">\n\x0eViewDefinition\x12\x11\n\tview_uuid\x18\x01 \x01(\t\x12\x19\n\x11metadata_location\x18\x02 \x01(\t\"l\n\x07Outcome\x12\x16\n\x0etransaction_id\x18\x01 \x01(\t\x12\x11\n\tcommitted\x18\x02 \x01(\x08\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x15\n\rdecided_at_ms\x18\x04 \x01(\x03\x12\x0f\n\x07version\x18\x05 \x01(\x04\"P\n\x10IdempotentAnswer\x12\x14\n\x0crequest_hash\x18\x01 \x01(\x0c\x12\x16\n\x0e\x61nswered_at_ms\x18\x02 \x01(\x03\x12\x0e\n\x06\x61nswer\x18\x03 \x01(\x0c\"L\n\tPurgeWish\x12\x19\n\x11metadata_location\x18\x01 \x01(\t\x12\x17\n\x0frequested_at_ms\x18\x02 \x01(\x03\x12\x0b\n\x03key\x18\x03 \x01(\x0c\"\x8d\x02\n\x11TransactionRecord\x12\x16\n\x0etransaction_id\x18\x01 \x01(\t\x12)\n\tisolation\x18\x02 \x01(\x0e\x32\x16.treeline.v1.Isolation\x12\x14\n\x0c\x62\x61se_version\x18\x03 \x01(\x04\x12$\n\x07\x61\x63tions\x18\x04 \x03(\x0b\x32\x13.treeline.v1.Action\x12#\n\x05reads\x18\x05 \x01(\x0b\x32\x14.treeline.v1.ReadSet\x12\x19\n\x11ordered_backwards\x18\x06 \x01(\x08\x12\r\n\x05\x61gent\x18\x07 \x01(\t\x12*\n\x0eordered_before\x18\x08 \x01(\x0b\x32\x12.treeline.v1.Place\"*\n\x05Place\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12\x10\n\x08position\x18\x02 \x01(\r\"W\n\x06\x41\x63tion\x12\x1f\n\x04verb\x18\x01 \x01(\x0e\x32\x11.treeline.v1.Verb\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x0e\n\x06target\x18\x03 \x01(\x0c\x12\x0f\n\x07summary\x18\x04 \x01(\t\"Y\n\x07ReadSet\x12&\n\x06points\x18\x01 \x03(\x0b\x32\x16.treeline.v1.PointRead\x12&\n\x06ranges\x18\x02 \x03(\x0b\x32\x16.treeline.v1.RangeRead\"\x18\n\tPointRead\x12\x0b\n\x03key\x18\x01 \x01(\x0c\"&\n\tRangeRead\x12\x0b\n\x03low\x18\x01 \x01(\x0c\x12\x0c\n\x04high\x18\x02 \x01(\x0c\"]\n\x0f\x43ommittedAnswer\x12\x0f\n\x07version\x18\x01 \x01(\x04\x12+\n\x07written\x18\x02 \x03(\x0b\x32\x1a.treeline.v1.WrittenObject\x12\x0c\n\x04note\x18\x03 \x01(\x0c\"D\n\rWrittenObject\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x17\n\ndefinition\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\r\n\x0b_definition*Z\n\tIsolation\x12\x19\n\x15ISOLATION_UNSPECIFIED\x10\x00\x12\x16\n\x12ISOLATION_SNAPSHOT\x10\x01\x12\x1a\n\x16ISOLATION_SERIALIZABLE\x10\x02*\\\n\x04Verb\x12\x14\n\x10VERB_UNSPECIFIED\x10\x00\x12\x0f\n\x0bVERB_CREATE\x10\x01\x12\x0f\n\x0bVERB_UPDATE\x10\x02\x12\r\n\tVERB_DROP\x10\x03\x12\r\n\tVERB_MOVE\x10\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,10 +35,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CATALOGDEFINITION_PROPERTIESENTRY']._serialized_options = b'8\001'
   _globals['_NAMESPACEDEFINITION_PROPERTIESENTRY']._loaded_options = None
   _globals['_NAMESPACEDEFINITION_PROPERTIESENTRY']._serialized_options = b'8\001'
-  _globals['_ISOLATION']._serialized_start=1684
-  _globals['_ISOLATION']._serialized_end=1774
-  _globals['_VERB']._serialized_start=1776
-  _globals['_VERB']._serialized_end=1868
+  _globals['_ISOLATION']._serialized_start=1772
+  _globals['_ISOLATION']._serialized_end=1862
+  _globals['_VERB']._serialized_start=1864
+  _globals['_VERB']._serialized_end=1956
   _globals['_VALUE']._serialized_start=48
   _globals['_VALUE']._serialized_end=97
   _globals['_DEFINITIONFILE']._serialized_start=99
@@ -64,17 +64,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PURGEWISH']._serialized_start=967
   _globals['_PURGEWISH']._serialized_end=1043
   _globals['_TRANSACTIONRECORD']._serialized_start=1046
-  _globals['_TRANSACTIONRECORD']._serialized_end=1271
-  _globals['_ACTION']._serialized_start=1273
-  _globals['_ACTION']._serialized_end=1360
-  _globals['_READSET']._serialized_start=1362
-  _globals['_READSET']._serialized_end=1451
-  _globals['_POINTREAD']._serialized_start=1453
-  _globals['_POINTREAD']._serialized_end=1477
-  _globals['_RANGEREAD']._serialized_start=1479
-  _globals['_RANGEREAD']._serialized_end=1517
-  _globals['_COMMITTEDANSWER']._serialized_start=1519
-  _globals['_COMMITTEDANSWER']._serialized_end=1612
-  _globals['_WRITTENOBJECT']._serialized_start=1614
-  _globals['_WRITTENOBJECT']._serialized_end=1682
+  _globals['_TRANSACTIONRECORD']._serialized_end=1315
+  _globals['_PLACE']._serialized_start=1317
+  _globals['_PLACE']._serialized_end=1359
+  _globals['_ACTION']._serialized_start=1361
+  _globals['_ACTION']._serialized_end=1448
+  _globals['_READSET']._serialized_start=1450
+  _globals['_READSET']._serialized_end=1539
+  _globals['_POINTREAD']._serialized_start=1541
+  _globals['_POINTREAD']._serialized_end=1565
+  _globals['_RANGEREAD']._serialized_start=1567
+  _globals['_RANGEREAD']._serialized_end=1605
+  _globals['_COMMITTEDANSWER']._serialized_start=1607
+  _globals['_COMMITTEDANSWER']._serialized_end=1700
+  _globals['_WRITTENOBJECT']._serialized_start=1702
+  _globals['_WRITTENOBJECT']._serialized_end=1770
 # @@protoc_insertion_point(module_scope)

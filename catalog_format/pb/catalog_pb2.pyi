@@ -142,7 +142,7 @@ class PurgeWish(_message.Message):
     def __init__(self, metadata_location: _Optional[str] = ..., requested_at_ms: _Optional[int] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class TransactionRecord(_message.Message):
-    __slots__ = ("transaction_id", "isolation", "base_version", "actions", "reads", "ordered_backwards", "agent")
+    __slots__ = ("transaction_id", "isolation", "base_version", "actions", "reads", "ordered_backwards", "agent", "ordered_before")
     TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
     ISOLATION_FIELD_NUMBER: _ClassVar[int]
     BASE_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -150,6 +150,7 @@ class TransactionRecord(_message.Message):
     READS_FIELD_NUMBER: _ClassVar[int]
     ORDERED_BACKWARDS_FIELD_NUMBER: _ClassVar[int]
     AGENT_FIELD_NUMBER: _ClassVar[int]
+    ORDERED_BEFORE_FIELD_NUMBER: _ClassVar[int]
     transaction_id: str
     isolation: Isolation
     base_version: int
@@ -157,7 +158,16 @@ class TransactionRecord(_message.Message):
     reads: ReadSet
     ordered_backwards: bool
     agent: str
-    def __init__(self, transaction_id: _Optional[str] = ..., isolation: _Optional[_Union[Isolation, str]] = ..., base_version: _Optional[int] = ..., actions: _Optional[_Iterable[_Union[Action, _Mapping]]] = ..., reads: _Optional[_Union[ReadSet, _Mapping]] = ..., ordered_backwards: _Optional[bool] = ..., agent: _Optional[str] = ...) -> None: ...
+    ordered_before: Place
+    def __init__(self, transaction_id: _Optional[str] = ..., isolation: _Optional[_Union[Isolation, str]] = ..., base_version: _Optional[int] = ..., actions: _Optional[_Iterable[_Union[Action, _Mapping]]] = ..., reads: _Optional[_Union[ReadSet, _Mapping]] = ..., ordered_backwards: _Optional[bool] = ..., agent: _Optional[str] = ..., ordered_before: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("version", "position")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    position: int
+    def __init__(self, version: _Optional[int] = ..., position: _Optional[int] = ...) -> None: ...
 
 class Action(_message.Message):
     __slots__ = ("verb", "key", "target", "summary")

@@ -151,7 +151,7 @@ class TransactionPlace:
             raise failure
         recorded = [
             RecordedChange(change, None if change.verb is Verb.DROP else slots[change.target or change.key].definition)
-            for change in changes
+            for change in stage.applied
             if change.key in slots
         ]
         definitions = {key: slot.definition for key, slot in slots.items()}

@@ -85,4 +85,7 @@ def _rows(facts: VersionFacts) -> Sequence[Sequence[str]]:
 def _words(record: RecordFacts) -> Sequence[str]:
     if record.refusal is not None:
         return [f"transaction {record.id} was refused: {record.refusal}"]
-    return [action.words for action in record.actions if action.is_told] or ["nothing: it only read"]
+    words = [action.words for action in record.actions if action.is_told] or ["nothing: it only read"]
+    if record.ordered_before is not None:
+        words.append(f"ordered before version {record.ordered_before}, whose changes it had not read")
+    return words

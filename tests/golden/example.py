@@ -66,7 +66,7 @@ OUTCOME_ENTRY = Entry(outcome_key(1, COMMITTED_ID), value(OUTCOME.SerializeToStr
 EU_ENTRY = Entry(SHOP_EU, EU_VALUE.value, 3)
 RECENT_ENTRY = Entry(RECENT, value(RECENT_DEFINITION, "D").value, 3)
 DROPPED_ENTRY = Entry(ORDERS, None, 4)
-WISH_ENTRY = Entry(purge_key(4, ORDERS_UUID), value(WISH.SerializeToString(), "G").value, 4)
+WISH_ENTRY = Entry(purge_key(4, ORDERS_UUID, WISH.metadata_location), value(WISH.SerializeToString(), "G").value, 4)
 
 LOW_LEAF = encode_node([SHOP_ENTRY, ORDERS_ENTRY], 0, attempt(3))
 HIGH_LEAF = encode_node([OUTCOME_ENTRY, ANSWER_ENTRY], 0, attempt(3))

@@ -38,22 +38,28 @@ def final_reads(rest: Rest, keys: Iterable[str]) -> list[Transaction]:
     return reads
 
 
-async def audit_versions(place: Place, history: Iterable[Transaction]) -> None:
-    """Each transaction that writes is in one version, in at most one, or in none, by its outcome; and `treeline check` finds nothing."""
+async def audit_versions(place: Place, history: Iterable[Transaction]) -> int:
+    """Each transaction that writes is in one version, in at most one, or in none, by its outcome; and `treeline check` finds nothing.
+
+    How many of those that write were ordered backwards.
+    """
     catalog = await open_catalog(place.root, init=False, options={} if place.s3 is None else dict(place.s3.options))
     try:
         versions: Counter[str] = Counter()
+        backwards = 0
         for version in range(1, await catalog.latest_version() + 1):
             for row in (await catalog.versions.read(version)).actions:
                 record = pb.TransactionRecord.FromString(row.value or b"")
                 if record.actions:
                     # Transactions bear the client's own id, plain commits its name as their agent.
                     versions.update({record.transaction_id, record.agent})
+                    backwards += record.ordered_backwards
         for transaction in history:
             if transaction.appends:
                 allowed = {Outcome.COMMITTED: {1}, Outcome.UNKNOWN: {0, 1}}.get(transaction.outcome, {0})
                 assert versions[transaction.name] in allowed, f"{transaction} took effect {versions[transaction.name]} times"
         report = await check_catalog(catalog.storage, catalog.versions, catalog.nodes, catalog.logs)
         assert report.problems == []
+        return backwards
     finally:
         await catalog.close()

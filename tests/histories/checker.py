@@ -2,7 +2,8 @@
 
 Phenomena are those of Adya (Weak Consistency: A Generalized Theory and Optimistic Implementations for Distributed Transactions,
 1999), inferred from lists as Elle does (Kingsbury and Alvaro, VLDB 2020). Levels may be mixed, as in Adya's mixed
-serialization graph: the anti-dependencies of a snapshot transaction that writes oblige nobody.
+serialization graph: what a snapshot transaction reads obliges nobody, nor what was read by one that did not commit. They may see
+a serializable transaction's rival without it, although it is ordered before that; but never two anti-dependencies apart from each other.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class _Check:
     # Who committed, and what that means for those that came later.
 
     def _seen(self, reads: Mapping[str, dict[str, tuple[int, ...]]]) -> list[_Seen]:
-        """All that committed or was seen to; what the others read counts as if they had only read."""
+        """All that committed or was seen to; what the others read counts as if they had only read, at snapshot."""
         observed_at: dict[str, int] = {}
         for transaction in self.history:
             for key, values in reads[transaction.name].items():
@@ -149,7 +150,8 @@ class _Check:
             elif reads[transaction.name] and transaction.one_version:
                 only_reads = tuple(Read(key, values) for key, values in reads[transaction.name].items())
                 ended = FAR if transaction.ended is None else transaction.ended
-                seen.append(_Seen(replace(transaction, operations=only_reads), reads[transaction.name], ended))
+                reader = replace(transaction, operations=only_reads, level=Level.SNAPSHOT)
+                seen.append(_Seen(reader, reads[transaction.name], ended))
         return seen
 
     def _check_real_time(self, seen: Sequence[_Seen]) -> None:
@@ -222,7 +224,7 @@ class _Check:
                 graph.add(Kind.RT, before, entry.name)
 
     def _check_cycles(self, graph: DependencyGraph, seen: Sequence[_Seen]) -> None:
-        free = {entry.name for entry in seen if entry.transaction.level is Level.SNAPSHOT and entry.transaction.appends}
+        free = {entry.name for entry in seen if entry.transaction.level is Level.SNAPSHOT}
         everybody: set[Node] = {entry.name for entry in seen}
         without_reads = graph.without(Kind.RW, everybody)
         obliging = graph.without(Kind.RW, free)

@@ -14,7 +14,9 @@ class Level(StrEnum):
     """Isolation of a transaction."""
 
     SNAPSHOT = "snapshot"
+    """Also of reads outside of transactions."""
     SERIALIZABLE = "serializable"
+    """Also of plain commits that are tied to what they read."""
 
 
 class Outcome(StrEnum):

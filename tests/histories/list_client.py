@@ -158,13 +158,13 @@ class ListClient:
 
     def _plain_read(self, name: str, keys: list[str]) -> None:
         key = self._rng.choice(keys)
-        self._ledger.began(name, Level.SERIALIZABLE)
+        self._ledger.began(name, Level.SNAPSHOT)
         table = _loaded(self._rest.insist("GET", lists.table_path(key)))
         self._ledger.ended(name, Outcome.COMMITTED, [Read(key, lists.values_in(table))])
 
     def _pinned_read(self, name: str, keys: list[str]) -> None:
         """All active lists in one version, the latest when it began."""
-        self._ledger.began(name, Level.SERIALIZABLE)
+        self._ledger.began(name, Level.SNAPSHOT)
         config = self._rest.insist("GET", f"/v1/config?warehouse={PREFIX}@latest")
         prefix = quote(config.body["overrides"]["prefix"])
         tables = {key: _loaded(self._rest.insist("GET", lists.table_path(key, prefix=prefix))) for key in keys}

@@ -64,6 +64,15 @@ GOOD = {
         final("a:1 b:1"),
     ),
     "write skew at snapshot": (T("1", "a: b+1", level=SNAPSHOT), T("2", "b: a+2", level=SNAPSHOT), final("a:2 b:1")),
+    "one ordered before another that committed first": (T("1", "a: b: b+1", (0, 9)), T("2", "a+2", (1, 2)), T("3", "a:2", (3, 4))),
+    "its rival is seen without it, outside of transactions": (
+        T("1", "a: b: b+1", (0, 9)),
+        T("2", "a+2", (1, 2)),
+        T("3", "b:", (3, 4), level=SNAPSHOT),
+        T("4", "a:2 b:", (3, 4), level=SNAPSHOT),
+        T("5", "a:2 b: c+5", (3, 4), outcome=Outcome.REFUSED),
+        final("a:2 b:1"),
+    ),
     "write skew with one at snapshot": (T("1", "a: b+1", level=SNAPSHOT), T("2", "b: a+2"), final("a:2 b:1")),
 }
 
@@ -85,6 +94,8 @@ BAD = {
     "G-nonadjacent, long fork": (T("1", "a+1"), T("2", "b+2"), T("3", "a:1 b:"), T("4", "a: b:2")),
     "G2, write skew": (T("1", "a: b+1"), T("2", "b: a+2"), final("a:2 b:1")),
     "G2, that only a reader sees": (T("1", "a: b: a+1"), T("2", "b: b+2"), T("3", "a: b:2"), final("a:1 b:2")),
+    "G2, one's rival is seen without it": (T("1", "a: b: b+1"), T("2", "a+2"), T("3", "a:2 b:"), final("a:2 b:1")),
+    "G2-realtime": (T("1", "a: b: b+1", (0, 9)), T("2", "a+2", (1, 2)), T("3", "b:", (3, 4)), final("a:2 b:1")),
     "lost append": (T("1", "a+1", (0, 1)), final("a:")),
     "duplicate append": (T("1", "a+1"), final("a:1,1")),
     "garbage read": (T("1", "a:7"),),
@@ -123,7 +134,7 @@ def test_half_of_an_unknown_transaction_is_lost() -> None:
     assert names(half, T("2", "a:1", (1, 2)), final("a:1 b:")) >= {"lost append"}
 
 
-def test_readers_oblige_at_both_levels() -> None:
+def test_readers_at_snapshot_see_commits_in_one_order() -> None:
     reader, other = T("3", "a:1 b:", level=SNAPSHOT), T("4", "a: b:2", level=SNAPSHOT)
     assert names(T("1", "a+1", level=SNAPSHOT), T("2", "b+2", level=SNAPSHOT), reader, other) == {"G-nonadjacent"}
 

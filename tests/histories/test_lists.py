@@ -40,8 +40,8 @@ def fight_over_lists(
     blows: list[str],
     every: int,
     staleness_ms: int = 0,
-) -> Counter[Outcome]:
-    """Run it, check everything, and say how the transactions ended."""
+) -> tuple[Counter[Outcome], int]:
+    """Run it, check everything, and say how the transactions ended, and how many that write were ordered backwards."""
     environment = {"TREELINE_MAX_STALENESS_MS": str(staleness_ms)}
     rng = random.Random(seed)
     names = [f"k{number}" for number in range(keys)]
@@ -61,12 +61,12 @@ def fight_over_lists(
         assert arena.blows == Counter(blows)
         assert all(arena.fates[fate] for fate in Fate), "the weather was too fine to show anything"
     assert check(history, slack_ns=staleness_ms * 1_000_000) == []
-    asyncio.run(audit_versions(place, history))
-    return Counter(transaction.outcome for transaction in history)
+    backwards = asyncio.run(audit_versions(place, history))
+    return Counter(transaction.outcome for transaction in history), backwards
 
 
 def test_on_a_local_folder(tmp_path: Path) -> None:
-    outcomes = fight_over_lists(
+    outcomes, backwards = fight_over_lists(
         Place(str(tmp_path / "catalog")),
         tmp_path,
         seed=1,
@@ -79,13 +79,14 @@ def test_on_a_local_folder(tmp_path: Path) -> None:
     )
     assert outcomes[Outcome.COMMITTED] > 80
     assert outcomes[Outcome.REFUSED] > 10
+    assert backwards > 0
 
 
 @pytest.mark.s3
 def test_on_s3(s3_server: S3Server, tmp_path: Path) -> None:
     bucket = f"lists-{uuid.uuid4().hex}"
     s3_server.create_bucket(bucket)
-    outcomes = fight_over_lists(
+    outcomes, _ = fight_over_lists(
         Place(f"s3://{bucket}/catalog", s3_server),
         tmp_path,
         seed=2,
@@ -120,7 +121,7 @@ def test_where_staleness_is_allowed(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_long_profile(tmp_path: Path, seed: int) -> None:
-    outcomes = fight_over_lists(
+    outcomes, backwards = fight_over_lists(
         Place(str(tmp_path / "catalog")),
         tmp_path,
         seed=seed,
@@ -132,3 +133,4 @@ def test_long_profile(tmp_path: Path, seed: int) -> None:
         every=90,
     )
     assert outcomes[Outcome.COMMITTED] > 500
+    assert backwards > 10

@@ -149,7 +149,7 @@ def test_a_winner_and_a_loser(shop: Lake) -> None:
     assert message.startswith(f"Transaction {loser.id} (base version {loser.properties['base-version']}) is refused because of table")
     assert f"{shop.namespace}.orders" in message or f"{shop.namespace}.stock" in message
     assert f"transaction {winner.id} (version {winner.properties['version']})" in message
-    assert message.endswith("both change ref main")
+    assert "changed meanwhile: overwrite and overwrite: both removed" in message and message.endswith(".parquet")
     assert (loser.properties["status"], loser.properties["reason"]) == ("refused", message)
     assert shop.engine.refusal(loser.committing) == message, "asking again gives the same answer"
     assert run(f"SELECT id FROM {shop.scope}.orders") == [(2,)]
@@ -185,8 +185,32 @@ def test_write_skew(local_shop: Lake, level: str) -> None:
         assert run(f"SELECT pieces FROM {local_shop.scope}.orders WHERE id = 2") == [(12,)]
     else:
         message = local_shop.engine.refusal(two.committing)
-        assert f"table {local_shop.namespace}.stock" in message and message.endswith("it read what the other overwrote")
+        assert f"because of table {local_shop.namespace}.stock" in message and "it read what the other overwrote" in message
+        assert message.endswith(f"read table {local_shop.namespace}.orders, which this one writes")
         assert two.properties["status"] == "refused"
+
+
+@pytest.mark.parametrize("drew_reads_it", [False, True])
+def test_jack_before_drew(local_shop: Lake, drew_reads_it: bool) -> None:
+    """Drew changes what Jack has read, and commits first. Jack comes before him, unless Drew has read what Jack changes."""
+    run = local_shop.engine.rows
+    jack, drew = (local_shop.begin(isolation_level="serializable") for _ in range(2))
+    assert run(f"SELECT count(*) FROM {jack.scope}.orders") == [(0,)]
+    if drew_reads_it:
+        assert run(f"SELECT sum(pieces) FROM {drew.scope}.stock") == [(12,)]
+    run(f"INSERT INTO {drew.scope}.orders VALUES (1, 'apple', 2)")
+    drew.commit()
+    run(f"UPDATE {jack.scope}.stock SET pieces = pieces + 1 WHERE item = 'pear'")
+    if drew_reads_it:
+        message = local_shop.engine.refusal(jack.committing)
+        drew_there = f"transaction {drew.id} (version {drew.properties['version']})"
+        assert f"because of table {local_shop.namespace}.orders, which {drew_there} changed meanwhile" in message
+        assert message.endswith(f"{drew_there} read table {local_shop.namespace}.stock, which this one writes")
+    else:
+        jack.commit()
+        assert int(jack.properties["version"]) > int(drew.properties["version"])
+    assert run(f"SELECT pieces FROM {local_shop.scope}.stock WHERE item = 'pear'") == [(7 if drew_reads_it else 8,)]
+    assert run(f"SELECT id FROM {local_shop.scope}.orders") == [(1,)]
 
 
 def test_system_is_another_word_for_sys(local_shop: Lake) -> None:

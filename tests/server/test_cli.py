@@ -40,8 +40,7 @@ async def _fill(folder: Path) -> None:
         await catalog.transactions.commit("done", RequestContext("Spark/4.1"))
         await catalog.transactions.begin("loser", IsolationLevel.SERIALIZABLE)
         inside = await catalog.within("loser")
-        await inside.load_namespace(("n01",))
-        await inside.create_namespace(("zz",), {})
+        await inside.update_namespace(("n01",), [], {"note": "mine"})
         await catalog.main.drop_namespace(("n01",))
         with pytest.raises(TransactionRefusedError):
             await catalog.transactions.commit("loser")
@@ -109,9 +108,27 @@ def test_log_as_json(lake: str) -> None:
     [record] = refused["transactions"]
     assert record["id"] == "loser" and record["refusal"].startswith("Transaction loser") and record["actions"] == []
     [record] = second["transactions"]
-    assert record.keys() == {"id", "agent", "isolation", "base_version", "refusal", "actions"}
+    assert record.keys() == {"id", "agent", "isolation", "base_version", "ordered_before", "refusal", "actions"}
     assert record["actions"] == [{"verb": "create", "type": "table", "name": ["ns", "t"], "target": None, "summary": ""}]
     assert first["transactions"][0]["base_version"] == 0
+
+
+def test_the_log_names_the_place_of_who_was_ordered_backwards(tmp_path: Path) -> None:
+    async def fill() -> None:
+        async with opened(TimelessFolder(tmp_path)) as catalog:
+            await catalog.main.create_namespace(("read",), {})
+            await catalog.transactions.begin("jack", IsolationLevel.SERIALIZABLE)
+            await (await catalog.within("jack")).load_namespace(("read",))
+            await (await catalog.within("jack")).create_namespace(("written",), {})
+            await catalog.main.drop_namespace(("read",))
+            await catalog.transactions.commit("jack")
+
+    asyncio.run(fill())
+    *made, _ = objects("log", str(tmp_path))
+    assert [record["ordered_before"] for version in made for record in version["transactions"]] == [2, None, None]
+    lines = told("log", str(tmp_path)).splitlines()
+    assert lines[1].startswith("      3  ") and lines[1].endswith("create namespace written")
+    assert lines[2].strip() == "ordered before version 2, whose changes it had not read"
 
 
 def test_a_long_log_is_printed_in_parts_that_look_like_one(tmp_path: Path) -> None:
@@ -228,7 +245,7 @@ def test_dtxn_list_and_show(lake: str) -> None:
     assert (done["status"], done["version"], done["expires_at"]) == ("committed", 45, None)
     assert done["changes"][0]["type"] == "view"
     [loser] = objects("dtxn", "show", lake, "loser")
-    assert loser["status"] == "refused" and "it read what the other overwrote" in loser["reason"]
+    assert loser["status"] == "refused" and "both wrote it" in loser["reason"]
 
 
 def test_looking_changes_nothing(lake: str) -> None:

@@ -56,14 +56,13 @@ def test_a_refused_commit_says_why(tmp_path: Path) -> None:
     async def conflict(catalog: StoredCatalog) -> None:
         await catalog.transactions.begin("t", IsolationLevel.SERIALIZABLE)
         inside = await catalog.within("t")
-        await inside.list_namespaces()
         await inside.create_namespace(("one",), {})
-        await catalog.main.create_namespace(("two",), {})
+        await catalog.main.create_namespace(("one",), {})
 
     with_catalog(tmp_path, conflict)
     refused = run("dtxn", "commit", str(tmp_path), "t")
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("treeline: Transaction t (base version 0) is refused because of namespace two")
+    assert refused.stderr.startswith("treeline: Transaction t (base version 0) is refused because of namespace one")
     assert objects("dtxn", "show", str(tmp_path), "t")[0]["status"] == "refused"
 
 

@@ -26,8 +26,7 @@ async def _fill(folder: Path) -> None:
         await make_table(catalog.main, "ns", "t")
         await catalog.transactions.begin("loser", IsolationLevel.SERIALIZABLE)
         inside = await catalog.within("loser")
-        await inside.load_table(("ns", "t"))
-        await inside.create_namespace(("never",), {})
+        await inside.commit_tables([setting("ns", "t", never="1")])
         await catalog.main.commit_tables([setting("ns", "t", n="3")])
         with pytest.raises(TransactionRefusedError):
             await catalog.transactions.commit("loser")

@@ -242,12 +242,26 @@ async def test_a_staged_create_inside(deep: Client) -> None:
     assert await names_in(deep, *inside("t", "ns")) == ["table"]
 
 
-async def test_a_serializable_transaction_is_refused_for_what_it_read(ns: Client) -> None:
-    await make_table(ns, ["ns"], "read")
-    await make_table(ns, ["ns"], "written")
-    await begin(ns, "strict", isolation_level="serializable")
-    assert await properties_of(ns, inside("strict", "ns"), "read") == {}
-    done(await ns.post(path(*inside("strict", "ns"), table="written"), json=setting(a="1")))
-    done(await ns.post(path("ns", table="read"), json=setting(changed="1")))
-    refused(await commit(ns, "strict"), 409, "CommitFailedException", "ns.read")
-    assert await properties_of(ns, ["ns"], "written") == {}
+@pytest.mark.parametrize("drew_reads", [False, True])
+async def test_jack_is_ordered_before_drew_unless_drew_read_what_jack_writes(ns: Client, drew_reads: bool) -> None:
+    await make_table(ns, ["ns"], "t1")
+    await make_table(ns, ["ns"], "t2")
+    for name in ("jack", "drew"):
+        await begin(ns, name, isolation_level="serializable")
+    assert await properties_of(ns, inside("jack", "ns"), "t1") == {}
+    done(await ns.post(path(*inside("jack", "ns"), table="t2"), json=setting(by="jack")))
+    if drew_reads:
+        assert await properties_of(ns, inside("drew", "ns"), "t2") == {}
+    done(await ns.post(path(*inside("drew", "ns"), table="t1"), json=setting(by="drew")))
+    done(await commit(ns, "drew"))
+    if drew_reads:
+        refused(
+            await commit(ns, "jack"), 409, "CommitFailedException",
+            "because of table ns.t1, which transaction drew (version 4) changed meanwhile: it read what the other overwrote",
+            "transaction drew (version 4) read table ns.t2, which this one writes",
+        )  # fmt: skip
+        assert await properties_of(ns, ["ns"], "t2") == {}
+    else:
+        done(await commit(ns, "jack"))
+        assert await properties_of(ns, ["ns"], "t2") == {"by": "jack"}
+    assert await properties_of(ns, ["ns"], "t1") == {"by": "drew"}

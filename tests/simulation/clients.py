@@ -14,7 +14,6 @@ from catalog_format.errors import (
     BadRequest,
     ConflictError,
     ContendedError,
-    CorruptFileError,
     InvalidArgumentError,
     MissingFileError,
     NoSuchNamespaceError,
@@ -26,12 +25,14 @@ from catalog_format.errors import (
     TreelineError,
 )
 from catalog_format.maintenance.check import check
-from catalog_format.maintenance.collect import collect
-from catalog_format.maintenance.expire import ExpiryPolicy, expire
+from catalog_format.maintenance.expire import ExpiryPolicy
+from catalog_format.maintenance.purge import PATIENCE_MS
 from catalog_format.scope import RequestContext
+from tests.simulation.actor import Actor
 from tests.simulation.faults import ClockJump
-from tests.simulation.history import Answer, Attempt, Done, Fate, Transaction, fate_of
-from tests.simulation.operations import OPERATIONS, Operation
+from tests.simulation.history import Answer, Attempt, Done, Fate, Transaction
+from tests.simulation.operation import Operation
+from tests.simulation.operations import OPERATIONS
 from tests.simulation.plan import Ending, Step, TransactionStep
 from tests.simulation.process import EPOCH_MS
 from tests.simulation.sights import GivenUp, Sight
@@ -42,12 +43,11 @@ Scoped = Callable[[StoredCatalog], Awaitable[PlaceScope]]
 PAUSE_BETWEEN_TRIES = 1.5
 
 
-class Client:
+class Client(Actor):
     """One user of the catalog."""
 
     def __init__(self, world: World, number: int) -> None:
-        self._world = world
-        self._name = f"client {number}"
+        super().__init__(world, f"client {number}")
 
     async def run(self, steps: list[Step]) -> None:
         for step in steps:
@@ -66,7 +66,7 @@ class Client:
             case "commit-again":
                 await self._commit_again(step)
             case "list-open":
-                await self._read(step, _list_open)
+                await self._read(step, step.where, _list_open, step.patience)
             case "check":
                 await self._audit(step)
             case "time-travel":
@@ -74,9 +74,12 @@ class Client:
             case "expire":
                 # By age, too: up to everything but the last versions.
                 policy = ExpiryPolicy(int(step.fraction**2 * self._world.loop.time() * 1000), step.amount)
-                await self._read(step, lambda catalog: expire(catalog.parts, policy))
+                await self._expire(step, step.where, policy, step.patience)
             case "collect":
-                await self._read(step, lambda catalog: collect(catalog.parts))
+                purge_after_s = 0.0 if step.fraction < 0.5 else PATIENCE_MS / 1000
+                await self._collect(step, step.where, purge_after_s, step.patience)
+            case "purge-now":
+                await self._purge_now(step, step.where, step.target, step.patience)
             case "load-past":
                 version = int(step.fraction * (self._world.disk.latest + 1))
                 await self._operation(step, lambda catalog: catalog.at(version), version=version)
@@ -98,6 +101,7 @@ class Client:
             done.looks.append(look)
             if look.fate is not Fate.ACKNOWLEDGED:
                 return done
+        self._world.disk.write_all(operation.files, self._world.loop.time())
         done.wanted = operation.wanted
         for number in range(step.tries):
             if number:
@@ -140,6 +144,9 @@ class Client:
             retry = isinstance(error, RetryLater)
             if isinstance(error, NoSuchVersionError) and version is not None:
                 sights.append(GivenUp(version))
+            elif isinstance(error, MissingFileError) and world.plan.purges_at_once:
+                # Whoever shows a table that is purged at once loses it.
+                pass
             elif isinstance(error, BadRequest | ConflictError) and not (transaction_id and self._has_ended(error, transaction_id)):
                 sight = operation.denied(error)
                 if _is_about_time(error) and world.plan.of(ClockJump):
@@ -283,15 +290,6 @@ class Client:
 
     # Reads of other kinds.
 
-    async def _read(self, step: Step, work: Callable[[StoredCatalog], Awaitable[object]]) -> object:
-        """An answer that is not held against anything here; None after an error that clients have to live with."""
-        try:
-            return await self._world.ask(step.where, work, step.patience)
-        except Exception as error:
-            self._tell(step.id, "fails:", repr(error)[:160])
-            self._fate(error, step)
-            return None
-
     async def _time_travel(self, step: Step) -> None:
         world = self._world
         at_ms = EPOCH_MS + int(step.fraction * world.loop.time() * 1000)
@@ -303,7 +301,7 @@ class Client:
                 return None
 
         existed = world.disk.latest
-        found = await self._read(step, work)
+        found = await self._read(step, step.where, work, step.patience)
         if isinstance(found, int) and not world.plan.staleness:
             world.history.times.append((at_ms, found, existed))
 
@@ -314,18 +312,9 @@ class Client:
         async def work(catalog: StoredCatalog) -> list[str]:
             return (await check(catalog.storage, catalog.versions, catalog.nodes, catalog.logs)).problems
 
-        problems = await self._read(step, work)
+        problems = await self._read(step, step.where, work, step.patience)
         if problems and world.plan.is_calm:
             world.history.complaints.append(f"check found, while others worked: {problems}")
-
-    def _fate(self, error: Exception, *where: object) -> Fate:
-        """What an error says; a complaint if nobody should ever meet it."""
-        fate = fate_of(error)
-        # Every damage is the plan's: without any, nothing can be found damaged.
-        unfounded = isinstance(error, CorruptFileError) and not self._world.plan.damages
-        if fate is None or unfounded:
-            self._world.history.complaints.append(f"{', '.join(map(str, where))}: {error!r}")
-        return fate or Fate.UNKNOWN
 
     def _has_ended(self, error: TreelineError, transaction_id: str) -> bool:
         """Whether the transaction that the request was for takes no more, for whatever reason."""
@@ -335,9 +324,6 @@ class Client:
         # A transaction whose base was given up is about to be ended by whoever did that.
         ended = isinstance(error, TransactionEndedError | NoSuchTransactionError | NoSuchVersionError)
         return ended or (isinstance(error, NoSuchNamespaceError) and "Transaction " in error.message)
-
-    def _tell(self, what: object, *details: object) -> None:
-        self._world.trace.add(self._world.loop.time(), self._name, str(what), *details)
 
 
 async def _main(catalog: StoredCatalog) -> PlaceScope:

@@ -110,13 +110,18 @@ def _without_names() -> AbstractContextManager[None]:
 
 
 DELETION = (
-    Mutant("base of an open one", "expire gives up what open transactions are based on", _without_pins, (1,)),
-    Mutant("base of a sealed one", "expire gives up what sealed transactions are based on", _without_pins_of_sealed_ones, (66,)),
-    Mutant("transactions last", "collect lists transactions after it has read the latest version", _listing_transactions_last, (590,)),
+    Mutant("base of an open one", "expire gives up what open transactions are based on", _without_pins, (13, 7, 18)),
+    Mutant("base of a sealed one", "expire gives up what sealed transactions are based on", _without_pins_of_sealed_ones, (149, 17, 282)),
     Mutant(
-        "the epoch alone", "collect keeps nothing for versions after the one that began the epoch", _keeping_for_the_epoch_alone, (140,)
+        "transactions last", "collect lists transactions after it has read the latest version", _listing_transactions_last, (7, 149, 220)
     ),
-    Mutant("no epoch", "collect begins no epoch", _without_epoch, (976,)),
-    Mutant("listed late", "collect lists what there is after its epoch began", _listing_after_the_epoch, (312,)),
-    Mutant("no names", "a file is not kept for the transaction in its name", _without_names, (368,)),
+    Mutant(
+        "the epoch alone",
+        "collect keeps nothing for versions after the one that began the epoch",
+        _keeping_for_the_epoch_alone,
+        (7, 220, 268),
+    ),
+    Mutant("no epoch", "collect begins no epoch", _without_epoch, (318, 78, 326)),
+    Mutant("listed late", "collect lists what there is after its epoch began", _listing_after_the_epoch, (44, 78, 146)),
+    Mutant("no names", "a file is not kept for the transaction in its name", _without_names, (276, 184, 220)),
 )

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from catalog_format import paths
+from catalog_format.keys import Identifier
 
 URL = "memory://simulated"
+
+
+@dataclass(frozen=True)
+class Undertaking:
+    """What deletes, and what was there when it began."""
+
+    version: int
+    states: dict[str, int]
+    table: Identifier | None = None
+    """That is purged at once."""
+
+
+UNDERTAKING: ContextVar[Undertaking | None] = ContextVar("UNDERTAKING", default=None)
+"""That a request belongs to."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +36,7 @@ class Loss:
     """The latest one."""
     states: dict[str, int]
     """For each transaction that had begun, the states of its log after the first."""
+    undertaking: Undertaking | None = None
 
 
 class Disk:
@@ -67,9 +85,18 @@ class Disk:
         below = prefix and f"{prefix}/"
         return sorted(path for path in self.files if path.startswith(below))
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, undertaking: Undertaking | None) -> None:
         if self.files.pop(path, None) is not None:
-            self.deletions.append(self._loss(path))
+            self.deletions.append(self._loss(path, undertaking))
+
+    def write_all(self, files: Mapping[str, bytes], now: float) -> None:
+        """What an engine writes, by location; nothing ever happens to it on the way."""
+        for location, data in files.items():
+            self.put_if_absent(path_of(location), data, now)
+
+    def begin(self, table: Identifier | None = None) -> Undertaking:
+        """Something that deletes begins now."""
+        return Undertaking(self.latest, dict(self._states), table)
 
     @property
     def latest(self) -> int:
@@ -84,8 +111,13 @@ class Disk:
         """States of a transaction's log after the first."""
         return self._states.get(transaction_id, 0)
 
-    def _loss(self, path: str) -> Loss:
-        return Loss(path, self.latest, dict(self._states))
+    def _loss(self, path: str, undertaking: Undertaking | None = None) -> Loss:
+        return Loss(path, self.latest, dict(self._states), undertaking)
+
+
+def path_of(location: str) -> str:
+    """Of a location, absolute or as definitions have it, below the root."""
+    return location.removeprefix(f"{URL}/").removeprefix("./")
 
 
 def short(path: str) -> str:

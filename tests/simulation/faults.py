@@ -21,6 +21,9 @@ class Kind(StrEnum):
     PROBE = "read-nothing"
     """A look at something that is not there, nearly always the next version or state."""
     OTHER = "other"
+    LISTING = "listing of all files"
+    OPEN_ONES = "listing of open transactions"
+    DELETION = "deletion"
 
 
 PUTS = {"vn": Kind.ROOT, "dtxn": Kind.STATE, "dtxn-open": Kind.STATE, "node": Kind.NODE, "def": Kind.DEFINITION, "data": Kind.METADATA}
@@ -32,6 +35,7 @@ READS = {
     "def": Kind.READ_NODE,
     "data": Kind.READ_METADATA,
 }
+LISTINGS = {"": Kind.LISTING, "dtxn-open": Kind.OPEN_ONES}
 
 
 def kind_of(verb: str, path: str) -> Kind:
@@ -40,7 +44,9 @@ def kind_of(verb: str, path: str) -> Kind:
         return PUTS[folder]
     if verb in {"get", "exists"}:
         return READS[folder]
-    return Kind.OTHER
+    if verb == "list":
+        return LISTINGS.get(path, Kind.OTHER)
+    return Kind.DELETION if verb == "delete" else Kind.OTHER
 
 
 class Harm(StrEnum):

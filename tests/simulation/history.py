@@ -123,5 +123,7 @@ class History:
     transactions: dict[str, Transaction] = field(default_factory=dict)
     times: list[tuple[int, int, int]] = field(default_factory=list)
     """Moments that were asked for, in milliseconds, the version named for each, and the latest that there was for sure."""
+    purged: int = 0
+    """Tables whose files were deleted."""
     complaints: list[str] = field(default_factory=list)
     """What was wrong the moment it was seen."""

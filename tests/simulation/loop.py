@@ -71,6 +71,21 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_later(self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None) -> asyncio.TimerHandle:
         return self.call_at(self._now + delay, callback, *args, context=context)
 
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        """What a thread would do takes no time, at some later moment."""
+        done: asyncio.Future[Any] = self.create_future()
+
+        def run() -> None:
+            if done.cancelled():
+                return
+            try:
+                done.set_result(func(*args))
+            except Exception as error:
+                done.set_exception(error)
+
+        self.call_soon(run)
+        return done
+
     def mishaps(self) -> list[str]:
         """Errors that nobody caught or asked for."""
         # What a process left undone when it died is no mishap.

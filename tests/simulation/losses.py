@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from catalog_format import paths
-from catalog_format.door import TransactionStatus
 from tests.simulation.disk import Disk, Loss
-from tests.simulation.truth import Log, Truth
-
-_UNFINISHED = {TransactionStatus.OPEN, TransactionStatus.SEALED}
+from tests.simulation.truth import UNFINISHED, Log, Truth
 
 
-def losses(disk: Disk, truth: Truth) -> Iterator[str]:
-    """Files and roots that somebody needed who was there when they went, or came later."""
+def losses(disk: Disk, truth: Truth, purged: Callable[[Loss], bool]) -> Iterator[str]:
+    """Files and roots that somebody needed who was there when they went, or came later; but for those that wishes to purge led to."""
     for loss in disk.deletions:
-        yield from _deleted(loss, disk, truth)
+        if not purged(loss):
+            yield from _deleted(loss, disk, truth)
     for loss in disk.stubs:
         yield from _stubbed(loss, disk, truth)
 
@@ -24,8 +22,8 @@ def _deleted(loss: Loss, disk: Disk, truth: Truth) -> Iterator[str]:
     for version in truth.versions[truth.versions[loss.version].oldest :]:
         if loss.path in version.needed:
             yield f"{loss.path} was deleted after version {loss.version}, and version {version.number} needs it"
-    for log in _unfinished(loss, truth):
-        if _holds_base(log, disk, truth) and loss.path in truth.versions[log.base_version].needed:
+    for log in unfinished(loss, truth):
+        if holds_base(log, disk, truth) and loss.path in truth.versions[log.base_version].needed:
             yield f"{loss.path} was deleted, and {log.id}, not finished, is based on version {log.base_version}, which needs it"
         if loss.path in truth.needed_by(log):
             yield f"{loss.path} was deleted, and {log.id}, not finished, needs it for what it writes"
@@ -35,19 +33,19 @@ def _stubbed(loss: Loss, disk: Disk, truth: Truth) -> Iterator[str]:
     number = paths.number_of(loss.path.rpartition("/")[2])
     if number >= truth.versions[loss.version].oldest:
         yield f"version {number} became a stub after version {loss.version}, which keeps it"
-    for log in _unfinished(loss, truth):
-        if log.base_version == number and _holds_base(log, disk, truth):
+    for log in unfinished(loss, truth):
+        if log.base_version == number and holds_base(log, disk, truth):
             yield f"version {number} became a stub, and {log.id}, not finished, is based on it"
 
 
-def _unfinished(loss: Loss, truth: Truth) -> Iterator[Log]:
+def unfinished(loss: Loss, truth: Truth) -> Iterator[Log]:
     """Transactions that had begun and had no verdict yet, neither in their log nor in the tree."""
     for transaction_id, states in loss.states.items():
         log, outcome = truth.logs[transaction_id], truth.outcome(transaction_id)
-        if log.status_at(states) in _UNFINISHED and (outcome is None or outcome.version > loss.version):
+        if log.status_at(states) in UNFINISHED and (outcome is None or outcome.version > loss.version):
             yield log
 
 
-def _holds_base(log: Log, disk: Disk, truth: Truth) -> bool:
+def holds_base(log: Log, disk: Disk, truth: Truth) -> bool:
     """Whether its base was kept when its first state appeared. If not, it began too late, and is about to be told."""
     return truth.versions[disk.began[log.id]].oldest <= log.base_version

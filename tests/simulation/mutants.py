@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
-from catalog_format import exclusive_put, node_codec, node_store, paths, version_log
+from catalog_format import exclusive_put, node_codec, node_store, ordering, paths, version_log
 from catalog_format import group as groups
 from catalog_format.committer import Committer
 from catalog_format.distributed import log as logs
@@ -30,6 +30,7 @@ from catalog_format.tree import edit
 from catalog_format.version_log import SharedProbe
 from tests.simulation.deletion_mutants import DELETION
 from tests.simulation.mutant import Mutant, replaced
+from tests.simulation.purge_mutants import PURGE
 
 # Publishing.
 
@@ -115,6 +116,10 @@ def _judging_one_transaction_twice() -> AbstractContextManager[None]:
 def _without_read_set() -> AbstractContextManager[None]:
     decide = groups.decide
     return replaced(groups, "decide", lambda isolation, writes, reads, ranges: decide(isolation, writes, (), ()))
+
+
+def _ordered_anyhow() -> AbstractContextManager[None]:
+    return replaced(ordering.Footprint, "meeting", lambda self, other: None)
 
 
 def _without_structural_reads() -> AbstractContextManager[None]:
@@ -247,32 +252,41 @@ def _sharing_any_probe() -> AbstractContextManager[None]:
 
 
 MUTANTS = (
-    Mutant("no read-back", "after a doubtful put nobody looks whether it was one's own that won", _without_read_back, (8,)),
-    Mutant("transaction ids only", "a root is taken for one's own if it names the same transactions", _comparing_transaction_ids, (21,)),
-    Mutant("no putting again", "what the read-back does not find is taken for not written", _without_putting_again, (2,)),
-    Mutant("same name again", "a later try uploads under the names of the first", _under_the_same_name, (0,)),
-    Mutant("no look-up of keys", "idempotency keys are not looked up before a request is done", _without_looking_up_keys, (11,)),
-    Mutant("no look-up of verdicts", "a verdict that stands in the tree is not looked up", _without_looking_up_outcomes, (3,)),
-    Mutant("judged twice", "two finishers in one group judge a transaction twice", _judging_one_transaction_twice, (3,)),
-    Mutant("no read set", "serializable transactions are judged by their writes alone", _without_read_set, (3,)),
-    Mutant("no structural reads", "what a write looks at is not read by its transaction", _without_structural_reads, (10,)),
-    Mutant("full namespaces dropped", "a namespace that is dropped need not be empty", _dropping_full_namespaces, (10,)),
-    Mutant("no parents, no twins", "what is created needs no parent, and no name of its own", _without_parents_and_twins, (4,)),
-    Mutant("other members' writes", "members of one group do not see each other's writes", _without_other_members, (4,)),
+    Mutant("no read-back", "after a doubtful put nobody looks whether it was one's own that won", _without_read_back, (19, 9, 18)),
+    Mutant(
+        "transaction ids only", "a root is taken for one's own if it names the same transactions", _comparing_transaction_ids, (13, 1, 36)
+    ),
+    Mutant("no putting again", "what the read-back does not find is taken for not written", _without_putting_again, (50, 10, 7)),
+    Mutant("same name again", "a later try uploads under the names of the first", _under_the_same_name, (11, 6, 9)),
+    Mutant("no look-up of keys", "idempotency keys are not looked up before a request is done", _without_looking_up_keys, (344, 65, 190)),
+    Mutant("no look-up of verdicts", "a verdict that stands in the tree is not looked up", _without_looking_up_outcomes, (4, 3, 2)),
+    Mutant("judged twice", "two finishers in one group judge a transaction twice", _judging_one_transaction_twice, (4, 3, 9)),
+    Mutant("no read set", "serializable transactions are judged by their writes alone", _without_read_set, (9, 4, 3)),
+    Mutant("ordered anyhow", "who is ordered before others may write what they have read", _ordered_anyhow, (46, 239, 52)),
+    Mutant("no structural reads", "what a write looks at is not read by its transaction", _without_structural_reads, (16, 13, 24)),
+    Mutant("full namespaces dropped", "a namespace that is dropped need not be empty", _dropping_full_namespaces, (38, 105, 76)),
+    Mutant("no parents, no twins", "what is created needs no parent, and no name of its own", _without_parents_and_twins, (23, 12, 39)),
+    Mutant("other members' writes", "members of one group do not see each other's writes", _without_other_members, (52, 43, 46)),
     Mutant(
         "other members' ranges",
         "members of one group do not see what others wrote into listed ranges",
         _without_other_members_in_ranges,
-        (74,),
+        (180, 329, 338),
     ),
-    Mutant("deletions without stamps", "a deletion does not raise the stamp of its subtree", _without_deletions_in_stamps, (170,)),
-    Mutant("no seal", "COMMIT does not close the log", _without_seal, (2,)),
-    Mutant("BEGIN unchecked", "BEGIN does not look for states of an older transaction of that id", _beginning_unchecked, (6,)),
-    Mutant("log not read again", "who finishes a transaction does not look whether it has ended", _without_reading_the_log_again, (155,)),
-    Mutant("put away early", "a transaction leaves the folder of open ones before its log has ended", _put_away_early, (4,)),
-    Mutant("nodes unverified", "the hash of a node is not verified", _unverified_nodes, (94,)),
-    Mutant("roots unverified", "the hash of a root is not verified", _unverified_roots, (309,)),
-    Mutant("states unverified", "the hash of a transaction's state is not verified", _unverified_states, (7,)),
-    Mutant("any probe shared", "a read joins a probe that was sent before the read began", _sharing_any_probe, (66,)),
+    Mutant("deletions without stamps", "a deletion does not raise the stamp of its subtree", _without_deletions_in_stamps, (338, 332, 180)),
+    Mutant("no seal", "COMMIT does not close the log", _without_seal, (3, 4, 7)),
+    Mutant("BEGIN unchecked", "BEGIN does not look for states of an older transaction of that id", _beginning_unchecked, (15, 12, 7)),
+    Mutant(
+        "log not read again",
+        "who finishes a transaction does not look whether it has ended",
+        _without_reading_the_log_again,
+        (255, 151, 177),
+    ),
+    Mutant("put away early", "a transaction leaves the folder of open ones before its log has ended", _put_away_early, (23, 28, 17)),
+    Mutant("nodes unverified", "the hash of a node is not verified", _unverified_nodes, (176, 357, 283)),
+    Mutant("roots unverified", "the hash of a root is not verified", _unverified_roots, (77, 270, 128)),
+    Mutant("states unverified", "the hash of a transaction's state is not verified", _unverified_states, (98, 86, 7)),
+    Mutant("any probe shared", "a read joins a probe that was sent before the read began", _sharing_any_probe, (303, 65, 144)),
     *DELETION,
+    *PURGE,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import orjson
 
@@ -15,14 +16,16 @@ from catalog_format.changes import IsolationLevel, Verb
 from catalog_format.keys import ObjectType, identifier_of, table_key, type_of
 from catalog_format.maintenance.collect import AGENT as COLLECT
 from catalog_format.maintenance.expire import AGENT as EXPIRE
+from catalog_format.maintenance.purge import AGENT as PURGE
 from tests.simulation.dependencies import Dependencies, Place
+from tests.simulation.disk import path_of
 from tests.simulation.history import Attempt, Done, Fate, History, Transaction
 from tests.simulation.plan import ACCOUNTS, BALANCE, PURSES
 from tests.simulation.sights import GivenUp, Sight
 from tests.simulation.states import DEFAULT_PROPERTY, IllegalError, Thing, Things, Wanted, apply
-from tests.simulation.truth import Log, Record, Truth
+from tests.simulation.truth import Log, Record, Truth, Wish
 
-MAINTENANCE = {EXPIRE, COLLECT}
+MAINTENANCE = {EXPIRE, COLLECT, PURGE}
 
 
 class Judge:
@@ -34,10 +37,12 @@ class Judge:
         self._setup_version = setup_version
         self._staleness = staleness
         self._latest_at = latest_at
+        self.wishes: list[Wish] = []
+        """Tables that were dropped with purge, known when versions were gone through."""
         self._records = [record for version in truth.versions for record in version.records]
         self._of_transaction: dict[str, list[Record]] = defaultdict(list)
         self._before: dict[Place, Things] = {}
-        """The state that a transaction took effect on."""
+        """The state that each record took effect on."""
         for record in self._records:
             if record.id in truth.logs:
                 self._of_transaction[record.id].append(record)
@@ -67,14 +72,15 @@ class Judge:
         for version in self._truth.versions[1:]:
             things = dict(things)
             for record in version.records:
-                if record.id in self._truth.logs:
-                    self._before[record.version, record.position] = dict(things)
+                self._before[record.version, record.position] = dict(things)
                 wanted = self._wanted(record)
+                joins = self._joins(record)
                 if [(want.verb, want.key, want.target) for want in wanted] != list(record.actions):
                     yield f"version {version.number}: {record.id} asked for {_words(wanted)}, its record names {record.actions}"
                 try:
                     for want in wanted:
-                        apply(things, want)
+                        self._note_wish(version.number, things, want)
+                        apply(things, want, joins=joins)
                 except IllegalError as error:
                     yield f"version {version.number}, {record.id} {record.agent}: {error}"
                     return
@@ -86,14 +92,30 @@ class Judge:
                     return
             things = actual
 
+    def _note_wish(self, version: int, things: Things, want: Wanted) -> None:
+        gone = things.get(want.key)
+        # Of what was changed in the same version nobody knows the file.
+        if want.verb is Verb.DROP and want.request.get("purge") and gone is not None and gone.location is not None:
+            self.wishes.append(Wish(version, path_of(gone.location)))
+
     def _wanted(self, record: Record) -> tuple[Wanted, ...]:
         """What a record's transaction asked for; nothing if it was refused."""
         log = self._truth.logs.get(record.id)
         if log is None:
+            if record.agent == PURGE:
+                return tuple(Wanted(verb, key, request={"purge": True}) for verb, key, _ in record.actions)
             done = self._history.operations.get(record.agent)
-            return () if done is None else done.wanted
+            wanted = () if done is None else done.wanted
+            if any(want.replaces for want in wanted) and len(record.actions) == 1:
+                # Who registers and overwrites does not know whether there is something; applying it will show.
+                return tuple(replace(want, verb=record.actions[0][0]) for want in wanted)
+            return wanted
         outcome = self._truth.outcome(record.id)
         return tuple(want for _, want, _ in log.changes) if outcome is not None and outcome.committed else ()
+
+    def _joins(self, record: Record) -> bool:
+        log = self._truth.logs.get(record.id)
+        return log is not None and _joins(log)
 
     def _bank(self) -> Iterator[str]:
         for names in (ACCOUNTS, PURSES):
@@ -135,7 +157,7 @@ class Judge:
             for record in self._truth.versions[number].records:
                 try:
                     for want in self._wanted(record):
-                        apply(things, want)
+                        apply(things, want, joins=self._joins(record))
                 except IllegalError:
                     break
                 yield things
@@ -231,8 +253,8 @@ class Judge:
             for attempt in (*done.looks, *done.attempts):
                 yield from self._seen(done, attempt, log, base, "its base")
                 if committed is not None and log.isolation is IsolationLevel.SERIALIZABLE:
-                    before = self._before[committed.version, committed.position]
-                    yield from self._seen(done, attempt, log, before, "the state that it took effect on")
+                    before = self._before[committed.place]
+                    yield from self._seen(done, attempt, log, before, "the state before its place in the serial order")
         if committed is not None:
             yield from self._lost_updates(log, committed, base)
 
@@ -258,7 +280,8 @@ class Judge:
                 for key in want.keys:
                     gone = key not in base and key not in before
                     restored = _restored(base.get(key), before.get(key))
-                    if key in mine and not gone and any(_collide(want, own, restored) for own in mine[key]):
+                    ignored = restored | {"main"} if _joins(log) else restored
+                    if key in mine and not gone and any(_collide(want, own, ignored) for own in mine[key]):
                         yield f"{log.id} overwrote what {other.id} {other.agent} had done to {key!r} in version {other.version}"
 
     def _serializability(self) -> Iterator[str]:
@@ -268,19 +291,21 @@ class Judge:
             log = self._truth.logs.get(transaction.id)
             for record in self._of_transaction[transaction.id]:
                 if log is not None and log.isolation is IsolationLevel.SERIALIZABLE and log.status == "committed":
-                    self._add_reads(graph, transaction, log, (record.version, record.position))
+                    self._add_reads(graph, transaction, log, record)
         cycle = graph.cycle()
         if cycle is not None:
             yield f"not serializable: {cycle}"
 
-    def _add_reads(self, graph: Dependencies, transaction: Transaction, log: Log, reader: Place) -> None:
+    def _add_reads(self, graph: Dependencies, transaction: Transaction, log: Log, record: Record) -> None:
         own = {key for _, want, _ in log.changes for key in want.keys}
-        before = self._before[reader]
+        before = self._before[record.place]
+        reader, (version, position) = (record.version, record.position), record.place
         for done in transaction.operations:
             for attempt in (*done.looks, *done.attempts):
                 for sight in attempt.sights:
                     # What is still so when it takes effect may as well have been read then.
-                    seen_at = reader if self._is_so(sight, attempt, log, before) else (log.base_version, math.inf)
+                    is_so = self._is_so(sight, attempt, log, before)
+                    seen_at = (version, position - 0.5) if is_so else (log.base_version, math.inf)
                     graph.add_read(reader, sight, seen_at, own)
 
 
@@ -292,6 +317,11 @@ def _needs_verdict(log: Log) -> bool:
     return bool(log.changes) or log.isolation is IsolationLevel.SERIALIZABLE
 
 
+def _joins(log: Log) -> bool:
+    """Whether what it appends may be put on top of what others have appended since its base."""
+    return log.isolation is IsolationLevel.SNAPSHOT
+
+
 def _restored(base: Thing | None, before: Thing | None) -> frozenset[str]:
     """Properties that are what they were; the catalog compares values, so a change that was taken back does not count."""
     if base is None or before is None:
@@ -299,8 +329,14 @@ def _restored(base: Thing | None, before: Thing | None) -> frozenset[str]:
     return frozenset(f"property {name}" for name in base.properties if before.properties.get(name) == base.properties[name])
 
 
-def _collide(one: Wanted, other: Wanted, restored: frozenset[str]) -> bool:
-    both = bool((one.aspects & other.aspects) - restored)
+def _collide(one: Wanted, other: Wanted, ignored: frozenset[str]) -> bool:
+    """Whether `other` must not take effect after `one`, which it did not know of; `ignored` aspects may meet."""
+    if one.replaces and one.verb is Verb.UPDATE and not other.replaces:
+        # What is the same after it as before has not been changed by it.
+        return False
+    if other.replaces:
+        return True
+    both = bool((one.aspects & other.aspects) - ignored)
     if type_of(one.key) is ObjectType.NAMESPACE and other.verb is Verb.UPDATE:
         # A namespace is its name and its properties: one that was dropped and made again is the same.
         return both
@@ -311,12 +347,13 @@ def _identity(want: Wanted) -> str:
     """What tells changes of one transaction apart."""
     request = want.request
     said: object = None
-    if "metadata" in request:
+    if want.replaces:
         properties = request["metadata"].get("properties", {})
         said = {name: value for name, value in properties.items() if name != DEFAULT_PROPERTY}
     elif "updates" in request:
         said = request["updates"]
-    return f"{want.verb.name} {want.key!r} {want.target!r} {orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode()}"
+    verb = "MAKE" if want.replaces else want.verb.name
+    return f"{verb} {want.key!r} {want.target!r} {orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode()}"
 
 
 def _words(wanted: Iterable[Wanted]) -> str:

@@ -17,6 +17,19 @@ from catalog_format.changes import IsolationLevel
 from catalog_format.keys import Identifier
 from catalog_format.objects import TreeLimits
 from tests.simulation.faults import CRASHES, DAMAGEABLE, READS_ONLY, WRITES_ONLY, ClockJump, Fault, Harm, Kind, Outage
+from tests.simulation.mixtures import (
+    ALWAYS,
+    HOUR_MS,
+    INNER_VERBS,
+    LISTING_INNER,
+    LISTING_PLAIN,
+    PLAIN_VERBS,
+    Beside,
+    Mixture,
+    Names,
+    Pause,
+    mixture_of,
+)
 
 NAMESPACES: tuple[Identifier, ...] = (("a",), ("b",), ("c",))
 NAMES: tuple[Identifier, ...] = tuple((*namespace, name) for namespace in NAMESPACES for name in ("t", "u", "v"))
@@ -27,78 +40,6 @@ ACCOUNTS: tuple[Identifier, ...] = tuple(("bank", f"x{number}") for number in ra
 PURSES: tuple[Identifier, ...] = tuple(("purse", f"x{number}") for number in range(3))
 """Money moves between them in transactions only, as a property."""
 BALANCE = 100
-
-PLAIN_VERBS = {
-    "set": 10,
-    "set-namespace": 3,
-    "set-view": 2,
-    "append": 4,
-    "create-table": 5,
-    "create-view": 2,
-    "create-namespace": 2,
-    "drop-table": 3,
-    "drop-view": 1,
-    "drop-namespace": 2,
-    "rename-table": 2,
-    "set-both": 3,
-    "transfer": 5,
-    "load": 8,
-    "load-namespace": 2,
-    "load-view": 2,
-    "list": 3,
-    "load-past": 3,
-    "time-travel": 1,
-    "transaction": 9,
-    "begin-again": 1,
-    "commit-again": 1,
-    "list-open": 1,
-    "check": 1,
-    "expire": 2,
-    "collect": 2,
-}
-INNER_VERBS = {
-    "set": 10,
-    "set-namespace": 2,
-    "set-view": 1,
-    "append": 3,
-    "create-table": 4,
-    "create-view": 2,
-    "create-namespace": 1,
-    "drop-table": 3,
-    "drop-view": 1,
-    "drop-namespace": 1,
-    "rename-table": 2,
-    "transfer": 4,
-    "transfer-purse": 5,
-    "load": 7,
-    "load-namespace": 1,
-    "load-view": 1,
-    "list": 4,
-}
-ALWAYS = frozenset({"set", "load", "transaction"})
-# Listings beside creates and drops: what matters of ranges would hardly be met by chance.
-LISTING_PLAIN = {"create-table": 8, "drop-table": 8, "rename-table": 2, "create-view": 1, "transaction": 5}
-LISTING_INNER = {"list": 10, "set-namespace": 4, "load": 1}
-# What deletes beside transactions that last, and processes that stand still in the middle of either.
-UPKEEP_PLAIN = {
-    "transaction": 12,
-    "expire": 5,
-    "collect": 8,
-    "list-open": 3,
-    "set": 4,
-    "append": 2,
-    "create-table": 2,
-    "drop-table": 2,
-    "load-past": 1,
-    "commit-again": 1,
-    "check": 1,
-}
-UPKEEP_INNER = {"set": 6, "append": 2, "create-table": 2, "load": 2}
-UPKEEP_PAUSES = {
-    Harm.STALL: ((Kind.STATE, Kind.ROOT, Kind.NODE, Kind.METADATA, Kind.OTHER), (60.0, 600.0, 5000.0, 10_000.0)),
-    Harm.SLOW: ((Kind.ROOT, Kind.NODE, Kind.METADATA, Kind.OTHER), (20.0, 60.0)),
-}
-"""Which requests meet them, and for how long (seconds)."""
 
 
 class Ending(StrEnum):
@@ -151,7 +92,22 @@ class TransactionStep(Step):
         return f"{self.id} transaction at {self.isolation}: {inner} -> {self.ending} by {len(self.finishers)}"
 
 
-Atom = Step | Fault | Outage | ClockJump
+@dataclass(frozen=True)
+class Upkeep:
+    """What a server does by itself, as long as clients are there: it expires once, collects some times, and begins anew."""
+
+    slot: int
+    every: float
+    """Seconds between two turns, a random part more or less."""
+    collects: int
+    older_than_s: float
+    purge_after_s: float
+
+    def __str__(self) -> str:
+        return f"process {self.slot} every {self.every:g} s: expires older than {self.older_than_s:g} s, collects {self.collects} times"
+
+
+Atom = Step | Upkeep | Fault | Outage | ClockJump
 
 
 @dataclass(frozen=True)
@@ -185,6 +141,11 @@ class Plan:
         return any(fault.harm in READS_ONLY for fault in self.of(Fault))
 
     @property
+    def purges_at_once(self) -> bool:
+        """Whether tables go although kept versions show them."""
+        return any(step.verb == "purge-now" for step in self.of(Step))
+
+    @property
     def operations(self) -> int:
         """How many catalog operations it asks for."""
         return sum(2 + sum(len(worker) for worker in step.workers) if isinstance(step, TransactionStep) else 1 for step in self.of(Step))
@@ -197,12 +158,12 @@ def plan_of(seed: int, operations: int = 100) -> Plan:
     """The plan of a seed, with about so many operations."""
     random = Random(f"plan {seed}")
     slots = random.choice((1, 2, 2, 3))
-    is_upkeep = Random(f"hours {seed}").random() < 0.16
-    if is_upkeep:
+    mixture = mixture_of(seed)
+    if mixture is not None:
         slots = max(2, slots)
     draft = _Draft(random, slots)
-    if is_upkeep:
-        draft.turn_to_upkeep()
+    if mixture is not None:
+        draft.turn_to(mixture)
     steps = draft.steps(operations)
     return Plan(
         seed=seed,
@@ -218,16 +179,18 @@ def plan_of(seed: int, operations: int = 100) -> Plan:
         latency=random.choice((0.002, 0.02, 0.2)),
         staleness=random.choice((0.0, 0.0, 0.0, 0.0, 2.0)),
         cache_bytes=random.choice((64 * 1024 * 1024, 8 * 1024)),
-        atoms=(*steps, *draft.harms(operations), *_damage(seed)),
+        atoms=(*steps, *draft.upkeep(), *draft.harms(operations), *_damage(seed)),
     )
 
 
 def _damage(seed: int) -> list[Fault]:
-    """In a few seeds many reads of roots are damaged: most of a small root's bytes say nothing that would be missed."""
+    """In some seeds many reads of roots or nodes are damaged: most of their bytes say nothing that would be missed."""
     random = Random(f"damage {seed}")
-    if random.random() >= 0.04:
+    drawn = random.random()
+    if drawn >= 0.08:
         return []
-    return [Fault(Kind.READ_ROOT, nth, Harm.FLIPPED, 0.0, random.random()) for nth in range(1, 200) if random.random() < 0.2]
+    kind = Kind.READ_ROOT if drawn < 0.05 else Kind.READ_NODE
+    return [Fault(kind, nth, Harm.FLIPPED, 0.0, random.random()) for nth in range(1, 200) if random.random() < 0.2]
 
 
 class _Draft:
@@ -250,20 +213,34 @@ class _Draft:
             self._hurry, self._clients = 0.05, 7
         self._impatience = random.choice((0.0, 0.0, 0.1, 0.3))
         self._patience = (0.001, 3.0)
-        self._lifetimes_ms, self._finishers = (3_600_000, 3_600_000, 30_000, 2_000), (1, 1, 2, 3)
+        self._lifetimes_ms: tuple[int, ...] = (HOUR_MS, HOUR_MS, 30_000, 2_000)
+        self._finishers: tuple[int, ...] = (1, 1, 2, 3)
+        self._keyed = 0.4
+        self._shares_folders = False
+        self._serving = range(slots)
+        """Processes that clients go to."""
+        self._beside: Beside | None = None
+        self._pauses: tuple[Pause, ...] = ()
         self._pause_rate = 0.0
         self._number = 0
 
-    def turn_to_upkeep(self) -> None:
-        """A run of hours or days, in which what takes a moment elsewhere may last until all others have done everything."""
+    def turn_to(self, mixture: Mixture) -> None:
         random = self._random
-        self._plain, self._inner = UPKEEP_PLAIN, UPKEEP_INNER
-        self._names, self._namespaces = random.sample(NAMES, 3), [NAMESPACES[0]]
-        self._hurry = random.choice((5.0, 60.0, 1800.0, 1800.0))
-        # Or everybody would soon wait for the process that stands still.
-        self._impatience, self._patience = 0.8, (20.0, 60.0)
-        self._lifetimes_ms, self._finishers = (86_400_000, 86_400_000, 3_600_000), (1, 2, 3)
-        self._pause_rate = random.choice((0.03, 0.05, 0.1))
+        self._plain, self._inner = dict(mixture.plain), dict(mixture.inner)
+        few = random.sample(NAMES, 3)
+        self._names = {Names.FEW: few, Names.CROWD: list(CROWD), Names.ACCOUNTS: list(ACCOUNTS)}[mixture.names]
+        self._namespaces = [NAMESPACES[0]]
+        self._hurry, self._keyed = random.choice(mixture.hurry), mixture.keyed
+        if mixture.serializable is not None:
+            self._serializable = mixture.serializable
+        self._impatience, self._patience = mixture.impatience, mixture.patience
+        self._lifetimes_ms, self._finishers = mixture.lifetimes_ms, mixture.finishers
+        self._pause_rate, self._pauses = random.choice(mixture.rates), mixture.pauses
+        self._beside, self._shares_folders = mixture.beside, mixture.shares_folders
+        if mixture.clients:
+            self._clients = random.choice(mixture.clients)
+        if mixture.together:
+            self._serving = range(1)
 
     def steps(self, operations: int) -> list[Step]:
         steps: list[Step] = []
@@ -274,12 +251,28 @@ class _Draft:
             steps.append(step)
         return steps
 
+    def upkeep(self) -> list[Upkeep]:
+        beside, random = self._beside, self._random
+        if beside is None:
+            return []
+        others = [slot for slot in range(self._slots) if slot not in self._serving] or range(self._slots)
+        return [
+            Upkeep(
+                random.choice(others),
+                random.choice(beside.every),
+                random.choice(beside.collects),
+                random.choice(beside.older_than_s),
+                random.choice(beside.purge_after_s),
+            )
+            for _ in range(beside.servers)
+        ]
+
     def skew(self) -> float:
         return self._random.choice((0.0, 0.0, 0.3, -0.3, 5.0, -5.0, 25.0, -25.0))
 
     def harms(self, operations: int) -> list[Atom]:
         random = self._random
-        atoms = self._pauses(operations) if self._pause_rate else []
+        atoms = self._pausing(operations)
         if random.random() < 0.1:
             return atoms
         rate = random.choice((0.01, 0.03, 0.1))
@@ -295,15 +288,15 @@ class _Draft:
             atoms += [ClockJump(random.randrange(self._slots), random.uniform(0, 20), random.choice((-90.0, -5.0, 5.0, 3700.0)))]
         return atoms
 
-    def _pauses(self, operations: int) -> list[Atom]:
+    def _pausing(self, operations: int) -> list[Atom]:
         """In the middle of something, a process or a request takes seconds to hours."""
         random = self._random
         return [
-            Fault(kind, nth, harm, random.choice(seconds), random.random())
-            for harm, (kinds, seconds) in UPKEEP_PAUSES.items()
-            for kind in kinds
+            Fault(kind, nth, pause.harm, random.choice(pause.seconds), random.random())
+            for pause in self._pauses
+            for kind in pause.kinds
             for nth in range(1, 2 * operations)
-            if random.random() < self._pause_rate
+            if random.random() < self._pause_rate * pause.rate
         ]
 
     def _fault(self, kind: Kind, nth: int, harm: Harm) -> list[Fault]:
@@ -338,12 +331,12 @@ class _Draft:
         random = self._random
         verb = random.choices(list(weights), list(weights.values()))[0]
         self._number += 1
-        keyed = random.random() < 0.4
+        keyed = random.random() < self._keyed
         common = Step(
             id=f"o{self._number}",
             client=client,
             verb=verb,
-            where=random.randrange(self._slots),
+            where=random.choice(self._serving),
             pause=random.random() * self._hurry,
             keyed=keyed,
             tries=random.choice((1, 2, 4)),
@@ -361,9 +354,14 @@ class _Draft:
             case "transfer-purse":
                 source, target = random.sample(PURSES, 2)
                 return replace(common, target=source, other=target, amount=random.randint(1, 20))
-            case "rename-table":
+            case "rename-table" | "add-files":
                 source, target = random.sample(self._names, 2)
                 return replace(common, target=source, other=target)
+            case "register":
+                source, target = random.sample(self._names, 2)
+                return replace(common, target=source, other=target, amount=int(random.random() < 0.3))
+            case "create-table" if self._shares_folders:
+                return replace(common, target=random.choice(self._names), amount=random.randint(0, 1))
             case "set-namespace" | "create-namespace" | "drop-namespace" | "load-namespace" | "list":
                 return replace(common, target=random.choice(self._namespaces))
             case "expire":
@@ -387,5 +385,5 @@ class _Draft:
             ttl_ms=random.choice(self._lifetimes_ms),
             workers=workers,
             ending=ending,
-            finishers=tuple(random.randrange(self._slots) for _ in range(random.choice(self._finishers))),
+            finishers=tuple(random.choice(self._serving) for _ in range(random.choice(self._finishers))),
         )

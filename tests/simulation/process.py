@@ -11,7 +11,7 @@ from catalog_format.catalog import StoredCatalog
 from catalog_format.errors import StoreFullError, StoreThrottledError
 from catalog_format.ids import SeededIds
 from catalog_format.storage import StorageResolver
-from tests.simulation.disk import URL
+from tests.simulation.disk import UNDERTAKING, URL, Undertaking
 from tests.simulation.faults import Fault, Harm
 from tests.simulation.history import GaveUpError, ProcessDiedError
 from tests.simulation.loop import Life, context_of
@@ -164,6 +164,7 @@ class Link:
         harm = None if fault is None else fault.harm
         way = world.latency()
         arrives, answers, answered = way, True, way + world.latency()
+        undertaking = UNDERTAKING.get()
         if fault is not None:
             world.trace.add(world.loop.time(), process.name, "!", fault.harm, verb, Path(path))
             match harm:
@@ -183,7 +184,7 @@ class Link:
                     arrives, answers = fault.seconds, False
                     self._fail(reply, PAUSE, TimeoutError("no answer yet"))
                 case Harm.REPEATED:
-                    self._arrive(way, verb, path, data, None, 0.0)
+                    self._arrive(way, verb, path, data, undertaking, None, 0.0)
                     arrives = way + world.latency()
                     answered = arrives + way
                 case Harm.SLOW:
@@ -196,7 +197,7 @@ class Link:
                 case Harm.CRASH_AFTER | Harm.CRASH_LATE:
                     arrives, answers = fault.seconds or way, False
                     process.crash()
-        self._arrive(arrives, verb, path, data, reply if answers else None, answered, fault)
+        self._arrive(arrives, verb, path, data, undertaking, reply if answers else None, answered, fault)
         return reply
 
     def _fail(self, reply: asyncio.Future[Any], after: float, error: Exception) -> None:
@@ -212,6 +213,7 @@ class Link:
         verb: str,
         path: str,
         data: bytes,
+        undertaking: Undertaking | None,
         reply: asyncio.Future[Any] | None,
         answered: float,
         fault: Fault | None = None,
@@ -224,7 +226,7 @@ class Link:
             world.in_flight -= 1
             result: object
             try:
-                result = self._apply(verb, path, data)
+                result = self._apply(verb, path, data, undertaking)
             except FileNotFoundError as error:
                 result = error
             world.trace.add(loop.time(), self._process.name, verb, Path(path), _in_words(result))
@@ -245,7 +247,7 @@ class Link:
         sent = loop.time()
         loop.call_at(sent + arrives, apply, context=world.context)
 
-    def _apply(self, verb: str, path: str, data: bytes) -> object:
+    def _apply(self, verb: str, path: str, data: bytes, undertaking: Undertaking | None) -> object:
         disk, now = self._world.disk, self._world.loop.time()
         match verb:
             case "get":
@@ -257,7 +259,7 @@ class Link:
             case "replace":
                 return disk.replace(path, data)
             case "delete":
-                return disk.delete(path)
+                return disk.delete(path, undertaking)
             case "list":
                 return disk.list(path)
             case _:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -15,15 +16,22 @@ from catalog_format.maintenance.check import check
 from catalog_format.maintenance.collect import collect
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from tests.simulation.clients import Client
+from tests.simulation.disk import UNDERTAKING
+from tests.simulation.engine import is_engines
 from tests.simulation.loop import StuckError
 from tests.simulation.losses import losses
 from tests.simulation.oracles import Judge
-from tests.simulation.plan import ACCOUNTS, NAMESPACES, PURSES, Plan, Step
+from tests.simulation.plan import ACCOUNTS, NAMESPACES, PURSES, Plan, Step, Upkeep
 from tests.simulation.process import Process
+from tests.simulation.purges import Purges
 from tests.simulation.trace import Trace
 from tests.simulation.truth import Truth
+from tests.simulation.upkeep import ServerUpkeep
 from tests.simulation.world import World
 
+_GONE_BEFORE = re.compile(r"Table \S+: File is missing: .*")
+MOST_SKEW_MS = 4_000_000
+"""So much a clock may be ahead of another when a wish is recorded."""
 # What reading a store that holds wrong things may come to.
 _NONSENSE = (TreelineError, DecodeError, LookupError, ValueError)
 
@@ -64,7 +72,11 @@ def _run(world: World) -> list[str]:
     truth = Truth(world.disk)
     try:
         judge = Judge(world.history, truth, setup_version, world.plan.staleness, world.disk.latest_at)
-        judged = [*judge.complaints(), *losses(world.disk, truth)]
+        judged = list(judge.complaints())
+        purges = Purges(world.disk, truth, judge.wishes)
+        judged += losses(world.disk, truth, purges.concern)
+        judged += [complaint for loss in world.disk.deletions if purges.concern(loss) for complaint in purges.judge(loss)]
+        judged += purges.forgotten() if _keeps_up(world.plan) else ()
     except _NONSENSE as error:
         judged = [*world.history.complaints, f"what lies in the store makes no sense: {error!r}"]
     return [*judged, *audit, *world.loop.mishaps()]
@@ -72,6 +84,7 @@ def _run(world: World) -> list[str]:
 
 def _figures(world: World) -> Counter[str]:
     figures: Counter[str] = Counter({"operations": world.plan.operations, "versions": world.disk.latest})
+    figures["tables purged"] = world.history.purged
     figures["virtual hours"] = round(world.loop.time() / 3600)
     figures.update(f"fault: {harm}" for harm in world.harms)
     figures.update(f"plain: {done.fate}" for done in world.history.operations.values() if done.wanted)
@@ -89,7 +102,9 @@ async def _live(world: World) -> tuple[int, list[str]]:
     clients: dict[int, list[Step]] = {}
     for step in world.plan.of(Step):
         clients.setdefault(step.client, []).append(step)
-    await asyncio.gather(*(Client(world, number).run(steps) for number, steps in clients.items()))
+    at_work = asyncio.gather(*(Client(world, number).run(steps) for number, steps in clients.items()))
+    beside = (ServerUpkeep(world, number, wish).run(lambda: not at_work.done()) for number, wish in enumerate(world.plan.of(Upkeep)))
+    await asyncio.gather(at_work, *beside)
     await world.settle()
     world.end_harm()
     audit = await _audit(world)
@@ -109,7 +124,6 @@ async def _audit(world: World) -> list[str]:
     """A process that nothing happens to finishes what was left, and looks at everything."""
     auditor = Process(world, 99, 1, 0.0)
     found: list[str] = []
-    verbs = {step.verb for step in world.plan.of(Step)}
 
     async def finish() -> None:
         catalog = auditor.catalog
@@ -120,15 +134,23 @@ async def _audit(world: World) -> list[str]:
         for info in await catalog.transactions.list_open():
             if info.status.value != "open":
                 found.append(f"{info.transaction_id} is listed as open and is {info.status}")
-        report = await check(catalog.storage, catalog.versions, catalog.nodes, catalog.logs)
-        found.extend(f"check: {problem}" for problem in report.problems)
-        if "expire" in verbs or "collect" in verbs:
+        checked = await check(catalog.storage, catalog.versions, catalog.nodes, catalog.logs)
+        found.extend(f"check: {problem}" for problem in checked.problems)
+        if _keeps_up(world.plan):
             await expire(catalog.parts, ExpiryPolicy(0))
-            await collect(catalog.parts)
+            UNDERTAKING.set(world.disk.begin())
+            report = await collect(catalog.parts, purge_patience_ms=-MOST_SKEW_MS)
+            # What a killed run had deleted is missing, and told as such.
+            world.history.purged += len(report.purge.tables)
+            found.extend(f"purge: {problem}" for problem in report.purge.problems if not _GONE_BEFORE.fullmatch(problem))
             found.extend(await _left_over(world, catalog))
 
     await auditor.call(lambda catalog: finish())
     return found
+
+
+def _keeps_up(plan: Plan) -> bool:
+    return bool({step.verb for step in plan.of(Step)} & {"expire", "collect"} or plan.of(Upkeep))
 
 
 async def _left_over(world: World, catalog: StoredCatalog) -> list[str]:
@@ -137,10 +159,16 @@ async def _left_over(world: World, catalog: StoredCatalog) -> list[str]:
     kept = {info.base_version for info in await catalog.transactions.list_open()}
     truth = Truth(world.disk)
     needed: set[str] = set()
+    waiting: set[str] = set()
     for version in truth.versions:
         if version.number >= truth.versions[-1].oldest or version.number in kept:
             needed |= version.needed
+            waiting |= {wish.metadata for wish in version.wishes}
+    # Whether what went for a wish may go is judged elsewhere.
+    wishes = {wish.metadata for version in truth.versions for wish in version.wishes}
+    purged = {path for metadata in wishes for path in (metadata, *truth.logged_by(metadata))}
+    purged |= {loss.path for loss in world.disk.deletions if loss.undertaking is not None and loss.undertaking.table is not None}
     open_ones = tuple(f"-dtxn_{info.transaction_id}." for info in await catalog.transactions.list_open())
-    there = {path for path in world.disk.files if path.startswith(("node/", "def/", "data/"))}
-    left = [path for path in sorted(there - needed) if not any(name in path for name in open_ones)]
-    return [f"{path} is left, and nothing needs it" for path in left] + [f"{path} is gone" for path in sorted(needed - there)]
+    there = {path for path in world.disk.files if path.startswith(("node/", "def/", "data/")) and not is_engines(path)}
+    left = [path for path in sorted(there - needed - waiting) if not any(name in path for name in open_ones)]
+    return [f"{path} is left, and nothing needs it" for path in left] + [f"{path} is gone" for path in sorted(needed - there - purged)]

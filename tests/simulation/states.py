@@ -57,6 +57,11 @@ class Wanted:
         return (self.key,) if self.target is None else (self.key, self.target)
 
     @property
+    def replaces(self) -> bool:
+        """Whether it puts something in the place of all that the object is."""
+        return "metadata" in self.request
+
+    @property
     def aspects(self) -> frozenset[str]:
         """What of the object it writes, for telling whether two updates may stand side by side."""
         found: set[str] = set()
@@ -89,14 +94,17 @@ def children_of(things: Iterable[bytes], namespace: Identifier) -> list[bytes]:
     return [key for key in things if len(identifier_of(key)) == len(namespace) + 1 and identifier_of(key)[:-1] == namespace]
 
 
-def apply(things: Things, wanted: Wanted) -> None:
-    """Do what was asked for, to a state in which it must be legal. Raises `IllegalError` if it is not."""
+def apply(things: Things, wanted: Wanted, *, joins: bool = False) -> None:
+    """Do what was asked for, to a state in which it must be legal. Raises `IllegalError` if it is not.
+
+    `joins`: snapshots may be put on top of others than those that they were made on.
+    """
     match wanted.verb:
         case Verb.CREATE:
             _check_free(things, wanted.key)
-            things[wanted.key] = Thing(_properties_in(wanted))
+            things[wanted.key] = _made(wanted)
         case Verb.UPDATE:
-            things[wanted.key] = _updated(_present(things, wanted.key), wanted)
+            things[wanted.key] = _updated(_present(things, wanted.key), wanted, joins)
         case Verb.DROP:
             _present(things, wanted.key)
             if type_of(wanted.key) is ObjectType.NAMESPACE and (left := children_of(things, identifier_of(wanted.key))):
@@ -130,13 +138,20 @@ def _properties_in(wanted: Wanted) -> dict[str, str]:
     return {name: value for name, value in found.items() if name != DEFAULT_PROPERTY}
 
 
-def _updated(thing: Thing, wanted: Wanted) -> Thing:
+def _made(wanted: Wanted) -> Thing:
+    snapshots = wanted.request.get("metadata", {}).get("snapshots") or ()
+    return Thing(_properties_in(wanted), tuple(snapshot["snapshot-id"] for snapshot in snapshots))
+
+
+def _updated(thing: Thing, wanted: Wanted, joins: bool) -> Thing:
+    if wanted.replaces:
+        return _made(wanted)
     if type_of(wanted.key) is ObjectType.NAMESPACE:
         kept = {name: value for name, value in thing.properties.items() if name not in wanted.request["removals"]}
         return Thing({**kept, **wanted.request["updates"]})
     after = replace(thing, location=None)
     for requirement in wanted.request["requirements"]:
-        if requirement["type"] == "assert-ref-snapshot-id" and requirement["snapshot-id"] != after.head:
+        if not joins and requirement["type"] == "assert-ref-snapshot-id" and requirement["snapshot-id"] != after.head:
             raise IllegalError(f"{wanted.key!r} was changed although its head was {after.head}, not {requirement['snapshot-id']}")
     for update in wanted.request["updates"]:
         match update["action"]:

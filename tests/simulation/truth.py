@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,13 +13,17 @@ import orjson
 
 from catalog_format import paths
 from catalog_format.changes import IsolationLevel, Verb, isolation_from_pb
-from catalog_format.keys import ObjectType, type_of
+from catalog_format.door import TransactionStatus
+from catalog_format.keys import ObjectType, identifier_of, type_of
 from catalog_format.node import Root, Rows
 from catalog_format.node_codec import decode_node, decode_root
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.pb import transaction_pb2 as tpb
-from tests.simulation.disk import URL, Disk
+from tests.simulation.disk import URL, Disk, path_of
+from tests.simulation.engine import names_in
 from tests.simulation.states import DEFAULT_PROPERTY, Thing, Things, Wanted, is_user_key
+
+UNFINISHED = {TransactionStatus.OPEN, TransactionStatus.SEALED}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,23 @@ class Record:
     isolation: IsolationLevel
     base_version: int
     actions: tuple[tuple[Verb, bytes, bytes | None], ...]
+    before: tuple[int, int] | None = None
+    """Version and position of the one right before which it stands in the serial order, if not where it was committed."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Whose state before it its reads have to hold in."""
+        return self.before or (self.version, self.position)
+
+
+@dataclass(frozen=True, order=True)
+class Wish:
+    """A table that was dropped with purge."""
+
+    version: int
+    """That dropped it."""
+    metadata: str
+    """Path of its last metadata file."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +66,8 @@ class Version:
     """The oldest version that is kept as of this one, but for those that unfinished transactions are based on."""
     needed: frozenset[str]
     """Paths of the nodes, definitions and metadata files that its readers ask for."""
+    wishes: frozenset[Wish]
+    """Tables that wait to be purged."""
     definitions: dict[bytes, bytes]
     records: tuple[Record, ...]
 
@@ -105,6 +129,8 @@ class Truth:
         self._held: dict[bytes, tuple[str, bytes]] = {}
         self._things: dict[tuple[bytes, bytes], Thing] = {}
         self._needed_by: dict[str, frozenset[str]] = {}
+        self._files_of: dict[str, frozenset[str]] = {}
+        self._shown: dict[frozenset[str], frozenset[str]] = {}
         self.latest = disk.latest
 
     @cached_property
@@ -123,6 +149,47 @@ class Truth:
             written = ((wanted.target or wanted.key, result) for _, wanted, result in log.changes)
             found = frozenset(path for key, result in written if result is not None for path in self._locations_in(key, result))
             self._needed_by[log.id] = found
+        return found
+
+    def is_unfinished(self, log: Log) -> bool:
+        """Whether it has no verdict, neither in its log nor in the tree."""
+        return log.status in UNFINISHED and self.outcome(log.id) is None
+
+    def tables(self, number: int) -> dict[bytes, tuple[str, str]]:
+        """UUID and path of the metadata file of every table of a version."""
+        return _tables_in(self.versions[number].definitions)
+
+    def shown(self, number: int) -> frozenset[str]:
+        """Paths of all files of the tables of a version."""
+        return self._files_of_all(frozenset(path for _, path in self.tables(number).values()))
+
+    def shown_in(self, log: Log, states: int) -> frozenset[str]:
+        """The same of the tables that a transaction has written after so many states of its own."""
+        written = {wanted.target or wanted.key: result for state, wanted, result in log.changes if state <= states}
+        found = _tables_in({key: result for key, result in written.items() if result is not None})
+        return self._files_of_all(frozenset(path for _, path in found.values()))
+
+    def files_of(self, metadata: str) -> frozenset[str]:
+        """Paths of a metadata file and of all files that it shows, but for older metadata files."""
+        found = self._files_of.get(metadata)
+        if found is None:
+            waiting = [path_of(snapshot["manifest-list"]) for snapshot in self._metadata(metadata).get("snapshots", [])]
+            names = {metadata}
+            while waiting:
+                path = waiting.pop()
+                names.add(path)
+                waiting += map(path_of, names_in(path, self._files[path]))
+            found = self._files_of[metadata] = frozenset(names)
+        return found
+
+    def logged_by(self, metadata: str) -> list[str]:
+        """Paths of the older metadata files that a metadata file names."""
+        return [path_of(entry["metadata-file"]) for entry in self._metadata(metadata).get("metadata-log", [])]
+
+    def _files_of_all(self, metadata: frozenset[str]) -> frozenset[str]:
+        found = self._shown.get(metadata)
+        if found is None:
+            found = self._shown[metadata] = frozenset().union(*map(self.files_of, metadata))
         return found
 
     @cached_property
@@ -172,15 +239,14 @@ class Truth:
                 needed.add(file)
             needed |= self._locations_in(key, definitions[key])
         header = root.header
-        return Version(number, header.created_at_ms, header.oldest, frozenset(needed), definitions, _records(root))
+        wishes = frozenset(_wish(key, definition) for key, definition in definitions.items() if key[:1] == b"G")
+        return Version(number, header.created_at_ms, header.oldest, frozenset(needed), wishes, definitions, _records(root))
 
     def _locations_in(self, key: bytes, definition: bytes) -> set[str]:
-        """Paths of the metadata files that an entry names: of the object, of a kept answer, of a table that is to be purged."""
-        if key[:1] == b"G":
-            return {pb.PurgeWish.FromString(definition).metadata_location.removeprefix("./")}
+        """Paths of the metadata files that an entry names: of the object, of a kept answer. `purges` judges those of wishes."""
         shown = {key: definition} if is_user_key(key) else _answered(definition) if key[:1] == b"F" else {}
         locations = (self.thing(named, found).location for named, found in shown.items())
-        return {location.removeprefix(f"{URL}/") for location in locations if location is not None}
+        return {path_of(location) for location in locations if location is not None}
 
     def _below(self, pivots: Rows, nodes: set[str]) -> dict[bytes, bytes]:
         """Keys and values below a pivot table; the names of the nodes are added to `nodes`."""
@@ -219,10 +285,13 @@ class Truth:
             return Thing(dict(pb.NamespaceDefinition.FromString(definition).properties))
         message = pb.TableDefinition.FromString(definition)
         location = message.metadata_location.replace("./", f"{URL}/", 1)
-        data = self._files[location.removeprefix(f"{URL}/")]
-        metadata = orjson.loads(gzip.decompress(data) if ".gz." in location else data)
+        metadata = self._metadata(path_of(location))
         properties = {name: value for name, value in metadata.get("properties", {}).items() if name != DEFAULT_PROPERTY}
         return Thing(properties, tuple(snapshot["snapshot-id"] for snapshot in metadata.get("snapshots", [])), location)
+
+    def _metadata(self, path: str) -> Any:
+        data = self._files[path]
+        return orjson.loads(gzip.decompress(data) if ".gz." in path else data)
 
     def _log(self, name: str) -> Log:
         log = Log(name, 0, IsolationLevel.SNAPSHOT)
@@ -260,8 +329,20 @@ def _records(root: Root) -> tuple[Record, ...]:
         message = pb.TransactionRecord.FromString(row.value or b"")
         actions = tuple((Verb(action.verb), action.key, action.target or None) for action in message.actions if is_user_key(action.key))
         isolation = isolation_from_pb(message.isolation)
-        records.append(Record(root.version, position, message.transaction_id, message.agent, isolation, message.base_version, actions))
+        before = (message.ordered_before.version, message.ordered_before.position) if message.ordered_backwards else None
+        records.append(
+            Record(root.version, position, message.transaction_id, message.agent, isolation, message.base_version, actions, before)
+        )
     return tuple(records)
+
+
+def _wish(key: bytes, definition: bytes) -> Wish:
+    return Wish(int(identifier_of(key)[0]), path_of(pb.PurgeWish.FromString(definition).metadata_location))
+
+
+def _tables_in(definitions: Mapping[bytes, bytes]) -> dict[bytes, tuple[str, str]]:
+    found = {key: pb.TableDefinition.FromString(value) for key, value in definitions.items() if type_of(key) is ObjectType.TABLE}
+    return {key: (table.table_uuid, path_of(table.metadata_location)) for key, table in found.items()}
 
 
 def _answered(definition: bytes) -> dict[bytes, bytes]:

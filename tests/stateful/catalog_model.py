@@ -1,10 +1,12 @@
 """The catalog as plain dicts, and which transactions must be refused.
 
-`verdict` is a naive oracle that looks at whole states and knows nothing of stamps, trees or logs beyond "which version last wrote this".
+`verdict` is a naive oracle that looks at whole states and histories, and knows nothing of stamps, trees or logs beyond "which version last
+wrote this".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
@@ -32,6 +34,7 @@ class Thing:
 
 
 State = dict[Key, Thing]
+Step = tuple[str, Key, Any]
 
 
 @dataclass
@@ -39,11 +42,29 @@ class Pending:
     """An open transaction of the model."""
 
     isolation: IsolationLevel
+    base_version: int
     base: State
     state: State
-    steps: list[tuple[str, Key, Any]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     points: set[Key] = field(default_factory=set)
     listed: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Effect:
+    """What took effect in a version, and what it had read, if that counts."""
+
+    version: int
+    steps: list[Step]
+    before: int | None = None
+    """Right before which version it stands, if it was ordered backwards."""
+    base: State = field(default_factory=dict)
+    points: set[Key] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
+
+    @property
+    def place(self) -> int:
+        return self.version if self.before is None else self.before
 
 
 creations = count()
@@ -96,21 +117,74 @@ def reads_of(state: State, verb: str, key: Key, detail: Any) -> tuple[set[Key], 
     return points, listed
 
 
-def verdict(pending: Pending, now: State, version: int) -> State | None:
-    """The state after the transaction commits as `version`, or None if it must be refused."""
+def written(steps: Sequence[Step]) -> set[Key]:
+    return {key for verb, source, detail in steps for key in ([source, detail] if verb == "move" else [source])}
+
+
+def bounded(steps: Sequence[Step]) -> set[Key]:
+    """Namespaces that are made or dropped, so that nothing can be in them before or after."""
+    return {key for verb, key, _ in steps if len(key) == 1 and verb != "set"}
+
+
+def read_any(reader: Pending | Effect, keys: set[Key]) -> bool:
+    return any(key in reader.points or (len(key) > 1 and key[0] in reader.listed) for key in keys)
+
+
+def places(pending: Pending, effects: Sequence[Effect]) -> list[int]:
+    """The versions right before which a transaction has its place, if its reads are of its base: every one is tried."""
+    mine = written(pending.steps)
+    others = [effect for effect in effects if effect.version > pending.base_version]
+
+    def meet(other: Effect) -> bool:
+        theirs = written(other.steps)
+        inside = {key[:1] for key in mine if len(key) > 1} & bounded(other.steps)
+        around = {key[:1] for key in theirs if len(key) > 1} & bounded(pending.steps)
+        return bool(mine & theirs or inside or around) or read_any(other, mine)
+
+    return [
+        place
+        for place in {other.place for other in others}
+        if place > pending.base_version
+        and all(other.place >= place for other in others if read_any(pending, written(other.steps)))
+        and all(other.place < place for other in others if meet(other))
+    ]
+
+
+def differs_from_serial(effects: Sequence[Effect], now: State) -> str | None:
+    """What would be different if all were done one after the other in the order of their places; None if nothing would."""
+    state: State = {}
+    for effect in sorted(effects, key=lambda effect: (effect.place, effect.before is None, -effect.version)):
+        for key in {*effect.base, *state, *effect.points}:
+            is_read = key in effect.points or (len(key) > 1 and key[0] in effect.listed)
+            here, there = state.get(key), effect.base.get(key)
+            if is_read and (here and here.properties) != (there and there.properties):
+                return f"version {effect.version} read {key} as {there}, and would have read {here}"
+        for one in effect.steps:
+            try:
+                step(state, *one, effect.version)
+            except IllegalMove as illegal:
+                return f"version {effect.version} could not have done {one}: {illegal}"
+    final, serial = ({key: thing.properties for key, thing in each.items()} for each in (now, state))
+    return None if final == serial else f"all ends as {final}, and would have as {serial}"
+
+
+def verdict(pending: Pending, now: State, version: int, effects: Sequence[Effect]) -> tuple[State, int | None] | None:
+    """The state after the transaction commits as `version`, and its place if it is ordered backwards; None if it must be refused."""
 
     def differs(key: Key) -> bool:
         before, after = pending.base.get(key), now.get(key)
         return (before and before.written) != (after and after.written)
 
-    if pending.isolation is IsolationLevel.SERIALIZABLE:
-        if any(differs(key) for key in pending.points | {key for _, key, _ in pending.steps}):
+    place = None
+    if pending.isolation is IsolationLevel.SERIALIZABLE and read_any(pending, {key for key in {*pending.base, *now} if differs(key)}):
+        place = max(places(pending, effects), default=None)
+        if place is None:
             return None
-        if any(differs(key) for key in {*pending.base, *now} if len(key) > 1 and key[0] in pending.listed):
-            return None
-    for key in {written for verb, source, detail in pending.steps for written in ([source, detail] if verb == "move" else [source])}:
+    for key in written(pending.steps):
         if not differs(key):
             continue
+        if pending.isolation is IsolationLevel.SERIALIZABLE:
+            return None
         mine = [(verb, detail) for verb, other, detail in pending.steps if key in (other, detail)]
         if key not in pending.base or key not in now or any(verb != "set" for verb, _ in mine):
             return None
@@ -127,4 +201,4 @@ def verdict(pending: Pending, now: State, version: int) -> State | None:
             step(result, verb, key, detail, version)
     except IllegalMove:
         return None
-    return result
+    return result, place

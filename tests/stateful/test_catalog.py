@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from copy import deepcopy
+from random import Random
 from typing import Any, TypeVar
 
 import pytest
@@ -26,9 +27,22 @@ from catalog_format.ids import SeededIds
 from catalog_format.maintenance.check import check
 from catalog_format.maintenance.collect import collect
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
+from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.scope import NewTable
 from catalog_format.storage import MemoryStorage, StorageResolver
-from tests.stateful.catalog_model import IllegalMove, Key, Pending, State, reads_of, stamps, step, verdict
+from tests.stateful.catalog_model import (
+    Effect,
+    IllegalMove,
+    Key,
+    Pending,
+    State,
+    Step,
+    differs_from_serial,
+    reads_of,
+    stamps,
+    step,
+    verdict,
+)
 from tests.support.catalogs import SCHEMA, SMALL_TREE, ManualClock, properties_of, setting
 
 T = TypeVar("T")
@@ -36,6 +50,7 @@ NAMESPACES = st.sampled_from(["a", "b", "c"])
 TABLES = st.sampled_from(["t", "u"])
 PROPERTIES = st.sampled_from(["p", "q"])
 VALUES = st.integers(0, 9).map(str)
+FEW: list[Key] = [("a", "t"), ("b", "t"), ("b", "u"), ("b",)]
 
 
 class CatalogMachine(RuleBasedStateMachine):
@@ -48,6 +63,7 @@ class CatalogMachine(RuleBasedStateMachine):
         self.clock = ManualClock()
         self.catalogs: list[StoredCatalog] = []
         self.versions: list[State] = [{}]
+        self.effects: list[Effect] = []
         self.pending: dict[str, Pending] = {}
         self.begun = 0
         self.oldest = 0
@@ -69,7 +85,7 @@ class CatalogMachine(RuleBasedStateMachine):
         for key in (("a",), ("b",), ("a", "t"), ("b", "t"), ("b", "u")):
             after = self.expect(self.now, "create", key, None, len(self.versions), self.catalogs[0].main)
             assert after is not None
-            self.versions.append(after)
+            self.took_effect(after, Effect(len(self.versions), [("create", key, None)]))
 
     @property
     def now(self) -> State:
@@ -115,7 +131,7 @@ class CatalogMachine(RuleBasedStateMachine):
         what = self.draw_step(data, self.now)
         after = self.expect(self.now, *what, len(self.versions), self.catalogs[process].main)
         if after is not None and stamps(after) != stamps(self.now):
-            self.versions.append(after)
+            self.took_effect(after, Effect(len(self.versions), [what]))
 
     @rule(serializable=st.booleans(), process=st.integers(0, 1))
     def begin_transaction(self, serializable: bool, process: int) -> None:
@@ -125,7 +141,7 @@ class CatalogMachine(RuleBasedStateMachine):
         isolation = IsolationLevel.SERIALIZABLE if serializable else IsolationLevel.SNAPSHOT
         info = self.run(self.catalogs[process].transactions.begin(str(self.begun), isolation))
         assert info.base_version == len(self.versions) - 1
-        self.pending[str(self.begun)] = Pending(isolation, self.now, deepcopy(self.now))
+        self.pending[str(self.begun)] = Pending(isolation, info.base_version, self.now, deepcopy(self.now))
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data(), process=st.integers(0, 1))
@@ -133,8 +149,10 @@ class CatalogMachine(RuleBasedStateMachine):
         self.step_in(data.draw(st.sampled_from(sorted(self.pending))), data, process)
 
     def step_in(self, name: str, data: st.DataObject, process: int) -> None:
+        self.do_in(name, self.draw_step(data, self.pending[name].state), process)
+
+    def do_in(self, name: str, what: Step, process: int) -> None:
         pending = self.pending[name]
-        what = self.draw_step(data, pending.state)
         points, listed = reads_of(pending.state, *what)
         pending.points |= points
         pending.listed |= listed
@@ -185,14 +203,32 @@ class CatalogMachine(RuleBasedStateMachine):
                 self.plain_step(data, data.draw(st.integers(0, 1)))
             self.commit_it(name, data.draw(st.integers(0, 1)))
 
+    @rule(rng=st.randoms(use_true_random=False))
+    def weave(self, rng: Random) -> None:
+        """Serializable transactions on a few names: some come before others that committed first, some cannot."""
+        mine: list[str] = []
+        for number in range(4):
+            before = set(self.pending)
+            self.begin_transaction(True, number % 2)
+            for name in set(self.pending) - before:
+                mine.append(name)
+                source, target = rng.sample(FEW, 2)
+                self.read_in(name, source[0], source[-1], 0, listing=len(source) == 1)
+                if rng.random() < 0.8:
+                    self.do_in(name, ("set", target, ("p", name)), 1)
+            if mine and rng.random() < 0.5:
+                self.commit_it(mine.pop(rng.randrange(len(mine))), number % 2)
+        for name in mine:
+            self.commit_it(name, 0)
+
     def commit_it(self, name: str, process: int) -> None:
         pending = self.pending.pop(name)
         catalog = self.catalogs[process]
         if not pending.steps and pending.isolation is IsolationLevel.SNAPSHOT:
             self.run(catalog.transactions.commit(name))
             return
-        after = verdict(pending, self.now, len(self.versions))
-        if after is None:
+        decided = verdict(pending, self.now, len(self.versions), self.effects)
+        if decided is None:
             for each in self.catalogs:
                 with pytest.raises(TransactionRefusedError):
                     self.run(each.transactions.commit(name))
@@ -201,7 +237,18 @@ class CatalogMachine(RuleBasedStateMachine):
             return
         for each in (catalog, *self.catalogs):
             assert self.run(each.transactions.commit(name)).version == len(self.versions)
+        after, before = decided
+        effect = Effect(len(self.versions), pending.steps, before)
+        if pending.isolation is IsolationLevel.SERIALIZABLE:
+            effect.base, effect.points, effect.listed = pending.base, pending.points, pending.listed
+        self.took_effect(after, effect)
+        [row] = self.run(catalog.versions.read(effect.version)).actions
+        record = pb.TransactionRecord.FromString(row.value or b"")
+        assert (record.ordered_backwards, record.ordered_before.version) == (before is not None, before or 0)
+
+    def took_effect(self, after: State, effect: Effect) -> None:
         self.versions.append(after)
+        self.effects.append(effect)
 
     @precondition(lambda self: self.pending)
     @rule(data=st.data(), process=st.integers(0, 1))
@@ -268,6 +315,7 @@ class CatalogMachine(RuleBasedStateMachine):
                     continue
                 scope = self.run(self.catalogs[version % 2].at(version))
                 assert self.run(self.seen(scope)) == {key: thing.properties for key, thing in state.items()}
+            assert differs_from_serial(self.effects, self.now) is None
             fresh = self.open_process()
             report = self.run(check(fresh.storage, fresh.versions, fresh.nodes, fresh.logs))
             assert report.problems == []

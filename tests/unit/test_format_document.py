@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog_format import catalog, committer, conflicts, definitions, keys, objects, paths, readback
+from catalog_format import catalog, committer, concurrency, conflicts, definitions, keys, objects, paths, readback
 from catalog_format.changes import Committed
 from catalog_format.distributed import coordinator, image
 from catalog_format.distributed.state_file import decode_state
@@ -180,14 +180,15 @@ def test_key_tables() -> None:
         "view": lambda name: keys.view_key(tuple(name.split("."))),
         "outcome": lambda base, name: keys.outcome_key(int(base), name),
         "idempotency": keys.idempotency_key,
-        "purge": lambda version, name: keys.purge_key(int(version), name),
+        "purge": lambda version, uuid, location: keys.purge_key(int(version), uuid, location),
     }
     for described, shown in rows("keys"):
         kind, *words = described.split()
         key = made[kind](*words)
         assert key.hex() == shown
         assert key.startswith(ObjectType[kind.upper()].prefix)
-        assert keys.identifier_of(key)[-1] == words[-1].split(".")[-1]
+        name = keys.identifier_of(key)[-1]
+        assert name.partition(".")[0] == words[1] if kind == "purge" else name == words[-1].split(".")[-1]
     assert {kind for kind, *_ in (row[0].split() for row in rows("keys"))} == made.keys()
     for type_id, message in rows("definitions"):
         assert getattr(pb, message)
@@ -225,6 +226,7 @@ def test_limits() -> None:
         [coordinator.MAX_TTL_MS],
         [int(committer.DEADLINE_S)],
         [committer.GROUP_MEMBERS],
+        [concurrency.MOST_VERSIONS],
     ]
 
 

@@ -14,6 +14,7 @@ from catalog_format.iceberg.metadata.aspects import (
     view_touched_by,
 )
 from catalog_format.iceberg.metadata.commutation import Aspect, Aspects, commute
+from catalog_format.iceberg.metadata.joinable import metadata_conflict, needs_joining
 from catalog_format.iceberg.metadata.requirements import (
     TABLE_REQUIREMENTS,
     VIEW_REQUIREMENTS,
@@ -56,8 +57,10 @@ __all__ = [
     "difference",
     "encode_metadata",
     "is_create",
+    "metadata_conflict",
     "metadata_file_extension",
     "metadata_json",
+    "needs_joining",
     "new_table_metadata",
     "new_view_metadata",
     "parse_metadata",

@@ -1,8 +1,8 @@
 """Which commits commute: whether one may be applied again on top of another that came first.
 
 Two commits from one base commute if applying the later one's updates to the earlier one's result surely gives what
-both asked for. Where that is in doubt, the answer is no. Joining appends at the level of files is another matter, and
-not decided here: two changes of snapshots never commute.
+both asked for. Where that is in doubt, the answer is no. Aspects alone decide here; what the values of two table changes
+tell beyond that is decided in `joinable`, and what their files tell in `iceberg.joining`.
 
 An aspect is a tuple whose first item is its family: ("property", key), ("ref", name), ("statistics", snapshot id),
 ("partition-statistics", snapshot id), ("encryption-key", key id), ("schema",), ("spec",), ("sort-order",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catalog_format.changes import Change, Verb
+from catalog_format.errors import NewerFormatError
 from catalog_format.keys import USER_TYPES, ObjectType, children_range, identifier_of, type_of
 from catalog_format.pb import catalog_pb2 as pb
 
@@ -53,7 +54,7 @@ def type_name(key: bytes) -> str:
     """ "table", "view" and so on; the letters themselves for a type that this Treeline does not know."""
     try:
         return type_of(key).name.lower()
-    except ValueError:
+    except NewerFormatError:
         return key[:4].decode("utf-8", "replace").rstrip("=")
 
 

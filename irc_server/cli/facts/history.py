@@ -32,6 +32,8 @@ class RecordFacts:
     """Who asked, as the client said."""
     isolation: str
     base_version: int
+    ordered_before: int | None
+    """The version before whose changes it has its place, which had overwritten what it read; None if its place is its own version."""
     refusal: str | None
     """Why its commit was refused; None if it was not."""
     actions: tuple[ActionFacts, ...]
@@ -93,9 +95,9 @@ async def _record(catalog: StoredCatalog, root: Root, data: bytes) -> RecordFact
     actions = tuple(action_of(action) for action in record.actions)
     # Without actions it only read, or it was refused: the verdict tells.
     refusal = None if actions else await _refusal(catalog, root, record)
-    return RecordFacts(
-        record.transaction_id, record.agent, isolation_from_pb(record.isolation).value, record.base_version, refusal, actions
-    )
+    ordered_before = record.ordered_before.version if record.HasField("ordered_before") else None
+    isolation = isolation_from_pb(record.isolation).value
+    return RecordFacts(record.transaction_id, record.agent, isolation, record.base_version, ordered_before, refusal, actions)
 
 
 async def _refusal(catalog: StoredCatalog, root: Root, record: pb.TransactionRecord) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from catalog_format.catalog import StoredCatalog
 from catalog_format.definitions import file_of, read_definition
-from catalog_format.errors import InvalidArgumentError, NotFoundError
+from catalog_format.errors import InvalidArgumentError, NewerFormatError, NotFoundError
 from catalog_format.iceberg.locations import Locations
 from catalog_format.keys import USER_TYPES, Identifier, ObjectType, describe, identifier_of, object_key, type_of, type_range
 from catalog_format.node import Entry, Root
@@ -87,7 +87,7 @@ def _keys(text: str) -> list[bytes]:
         key = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text).encode()
         try:
             type_of(key)
-        except ValueError:
+        except NewerFormatError:
             raise InvalidArgumentError(f"{text!r} is no key of a type that this Treeline knows") from None
         return [key]
     return [object_key(object_type, tuple(text.split("."))) for object_type in USER_TYPES]

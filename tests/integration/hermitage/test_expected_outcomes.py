@@ -29,7 +29,8 @@ def test_there_are_all_fifteen() -> None:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_only_what_the_level_allows_is_expected_and_that_is(script: Script) -> None:
     for level, layout in CELLS:
-        allowed = script.name in SKEWS and (level, layout) == ("snapshot", SEVERAL_TABLES)
+        # Inserts into one table are joined.
+        allowed = script.name in SKEWS and level == "snapshot" and (layout == SEVERAL_TABLES or script.name == "G2")
         assert script.occurs(EXPECTED[script.name].observation(level, layout)) == allowed, (level, layout)
 
 

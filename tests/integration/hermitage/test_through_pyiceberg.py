@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import RESTError
 from pyiceberg.table import Table
 
-from tests.integration.hermitage.expected import CELLS, EXPECTED, REFUSALS
+from tests.integration.hermitage.expected import CELLS, EXPECTED
 from tests.integration.hermitage.scripts import EVERY, SCRIPTS, START, NewValue, Rows, Script, Where
 from tests.integration.hermitage.sessions import play, table_for, tables_for, tables_of
 from tests.support.servers import WAREHOUSE, RunningServer
@@ -118,5 +118,6 @@ def clients(two_servers: list[RunningServer]) -> Iterator[list[Catalog]]:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_script(script: Script, level: str, layout: str, clients: list[Catalog]) -> None:
     observed, refusals = play(script, PyIcebergDatabase(clients, level, layout))
-    assert observed == EXPECTED[script.name].observation(level, layout), refusals
-    assert all(REFUSALS[level] in reason for reason in refusals.values()), refusals
+    expected = EXPECTED[script.name]
+    assert observed == expected.observation(level, layout), refusals
+    assert all(expected.rule(level, layout) in reason for reason in refusals.values()), refusals

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from tests.integration.conftest import Engine
-from tests.integration.hermitage.expected import CELLS, EXPECTED, REFUSALS
+from tests.integration.hermitage.expected import CELLS, EXPECTED
 from tests.integration.hermitage.scripts import EVERY, SCRIPTS, START, NewValue, Rows, Script, Where
 from tests.integration.hermitage.sessions import play, table_for, tables_for, tables_of
 from tests.support.servers import RunningServer
@@ -88,5 +88,6 @@ def rows_of(engine: Engine, scope: str, where: Where, layout: str) -> Rows:
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_script(script: Script, level: str, layout: str, engine: Engine, two_servers: list[RunningServer]) -> None:
     observed, refusals = play(script, SparkDatabase(engine, two_servers, level, layout))
-    assert observed == EXPECTED[script.name].observation(level, layout), refusals
-    assert all(REFUSALS[level] in reason for reason in refusals.values()), refusals
+    expected = EXPECTED[script.name]
+    assert observed == expected.observation(level, layout), refusals
+    assert all(expected.rule(level, layout) in reason for reason in refusals.values()), refusals

@@ -72,11 +72,11 @@ def test_a_transaction_under_both_of_its_names(catalog: Catalog, server: Running
 
 
 def test_the_loser_hears_why_and_a_rollback_leaves_nothing(catalog: Catalog, ns: str) -> None:
-    catalog.create_table(f"{ns}.t", numbers().schema)
+    catalog.create_table(f"{ns}.t", numbers().schema).append(numbers(0))
     names = {part: f"sys.dtxns.dtxn_{part}_{ns}" for part in ("winner", "loser", "regret")}
     for name in names.values():
         catalog.create_namespace(name)
-        catalog.load_table(f"{name}.{ns}.t").append(numbers(1))
+        catalog.load_table(f"{name}.{ns}.t").overwrite(numbers(1), "id == 0")
     commit(catalog, names["winner"])
     because = rf"Transaction loser_{ns} \(base version \d+\) is refused because of table {ns}.t, which transaction winner_{ns} "
     for _ in range(2):

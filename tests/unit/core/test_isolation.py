@@ -109,16 +109,21 @@ async def test_write_skew_commits_at_snapshot_and_is_refused_at_serializable() -
 async def test_absent_reads_and_listed_ranges_are_reads() -> None:
     async with opened() as catalog:
         await make_table(catalog.main, "ns", "t")
-        for name in ("absent", "listing", "unharmed"):
+        names = ("absent", "listing", "unharmed")
+        for name in (*names, "rival"):
             await catalog.transactions.begin(name, SERIALIZABLE)
         with pytest.raises(NoSuchViewError):
             await (await catalog.within("absent")).load_view(("ns", "v"))
         await (await catalog.within("listing")).list_views(("ns",))
         await (await catalog.within("unharmed")).list_tables(("ns",))
-        for name in ("absent", "listing", "unharmed"):
-            await make_table(await catalog.within(name), "mine", name) if name == "unharmed" else None
-        await catalog.main.create_view(("ns", "v"), NEW_VIEW)
-        with pytest.raises(TransactionRefusedError, match=r"view ns\.v"):
+        rival = await catalog.within("rival")
+        for name in names:
+            # The rival looks whether they are there, so nobody can be ordered before it.
+            assert not await rival.namespace_exists((name,))
+            await (await catalog.within(name)).create_namespace((name,), {})
+        await rival.create_view(("ns", "v"), NEW_VIEW)
+        await catalog.transactions.commit("rival")
+        with pytest.raises(TransactionRefusedError, match=r"view ns\.v.*it read what the other overwrote"):
             await catalog.transactions.commit("absent")
         with pytest.raises(TransactionRefusedError, match=r"view ns\.v.*range"):
             await catalog.transactions.commit("listing")
@@ -171,6 +176,10 @@ async def test_a_requirement_is_a_read() -> None:
         inside = await catalog.within("a")
         await inside.commit_tables([TableCommit(("ns", "t"), [{"type": "assert-current-schema-id", "current-schema-id": 0}], [])])
         await inside.create_namespace(("y",), {})
-        await catalog.main.drop_table(("ns", "t"))
+        await catalog.transactions.begin("b", SERIALIZABLE)
+        other = await catalog.within("b")
+        assert not await other.namespace_exists(("y",))
+        await other.drop_table(("ns", "t"))
+        await catalog.transactions.commit("b")
         with pytest.raises(TransactionRefusedError, match=r"table ns\.t"):
             await catalog.transactions.commit("a")

@@ -283,3 +283,23 @@ def test_every_manifest_is_read_once_and_none_without_need(tmp_path: Path, clock
         assert len(read) == len(set(read)) == 10
         deleted = [path for path in calls.paths("delete") if path.startswith("data/")]
         assert sorted(tmp_path / LAKE_FOLDER / path for path in deleted) == sorted(doomed)
+
+
+def test_tables_of_one_uuid_that_are_dropped_in_one_version_are_both_purged(lake: TestLake, tmp_path: Path) -> None:
+    lender = lake.create("one", [1])
+    register(lake, "two", lender.metadata_location)
+    for name, number in (("one", 2), ("two", 3)):
+        lake.load(name).append(rows(number))
+    theirs = files_of(lake.load("one")) | files_of(lake.load("two"))
+
+    async def drop_both() -> None:
+        await lake.catalog.transactions.begin("both")
+        inside = await lake.catalog.within("both")
+        for name in ("one", "two"):
+            await inside.drop_table(("ns", name), True)
+        await lake.catalog.transactions.commit("both")
+
+    lake.run(drop_both())
+    assert sorted(wishes(lake)) == ["ns.one", "ns.two"]
+    assert sorted(settled(lake).tables) == [("ns", "one"), ("ns", "two")]
+    assert not theirs & engines_files(tmp_path) and wishes(lake) == [] and is_clean(lake)

@@ -1,0 +1,96 @@
+"""Avro object container files as rows of physical values, so that what is not understood is written again as it was read.
+
+Dates, decimals and the like are not converted: a value that Python's types cannot hold would otherwise be lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import fastavro
+import orjson
+from fastavro.types import AvroMessage, Schema
+
+from catalog_format.errors import CorruptFileError
+
+Row = dict[str, Any]
+
+_HEADER: Final[Schema] = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "org.apache.avro.file.Header",
+        "fields": [
+            {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": 4}},
+            {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+            {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": 16}},
+        ],
+    }
+)
+_SCHEMA_KEY: Final = "avro.schema"
+_RESERVED_PREFIX: Final = "avro."
+_CODEC: Final = "deflate"
+
+
+@dataclass(frozen=True)
+class AvroRows:
+    """What an Avro file holds; shared, so never to be changed."""
+
+    schema: dict[str, Any]
+    """The writer's, with all attributes (field ids, logical types)."""
+    metadata: Mapping[str, str]
+    """The file's key-value pairs, without those of Avro itself."""
+    rows: tuple[Row, ...]
+
+
+def decode_rows(data: bytes, location: str) -> AvroRows:
+    """Raises `CorruptFileError` for bytes that are no such file."""
+    try:
+        return _decoded(data)
+    except Exception as error:
+        # Damaged bytes lead a decoder anywhere; each way out means the same.
+        raise CorruptFileError(f"{location} cannot be read as an Avro file of Iceberg's: {error or type(error).__name__}") from error
+
+
+def encode_rows(schema: Mapping[str, Any], metadata: Mapping[str, str], rows: Iterable[Row], location: str) -> bytes:
+    """The file to be written at a location: the same arguments give the same bytes."""
+    out = io.BytesIO()
+    sync = hashlib.md5(location.encode(), usedforsecurity=False).digest()
+    fastavro.writer(out, dict(schema), rows, codec=_CODEC, metadata=dict(metadata), sync_marker=sync)
+    return out.getvalue()
+
+
+def _decoded(data: bytes) -> AvroRows:
+    source = io.BytesIO(data)
+    header: Any = fastavro.schemaless_reader(source, _HEADER, None)
+    schema = orjson.loads(header["meta"][_SCHEMA_KEY])
+    # The same blocks behind a header whose schema has physical types only: the reader converts nothing then.
+    header["meta"][_SCHEMA_KEY] = orjson.dumps(_physical(schema))
+    plain = io.BytesIO()
+    fastavro.schemaless_writer(plain, _HEADER, header)
+    plain.write(data[source.tell() :])
+    plain.seek(0)
+    rows: list[AvroMessage] = list(fastavro.reader(plain))
+    metadata = {key: value.decode() for key, value in header["meta"].items() if not key.startswith(_RESERVED_PREFIX)}
+    return AvroRows(schema, metadata, tuple(_as_row(row) for row in rows))
+
+
+def _as_row(row: AvroMessage) -> Row:
+    if not isinstance(row, dict):
+        raise ValueError("a row is no record")
+    return row
+
+
+def _physical(avro: Any) -> Any:
+    if isinstance(avro, list):
+        return [_physical(part) for part in avro]
+    if not isinstance(avro, dict):
+        return avro
+    return {
+        key: _physical(value) if key in {"type", "fields", "items", "values"} else value
+        for key, value in avro.items()
+        if key != "logicalType"
+    }
