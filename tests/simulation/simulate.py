@@ -53,16 +53,17 @@ def simulate(plan: Plan) -> Result:
     # Collected garbage runs finalizers, at moments that no seed decides.
     was_enabled = gc.isenabled()
     gc.disable()
+    figures: Counter[str] = Counter()
     try:
-        complaints = _run(world)
+        complaints = _run(world, figures)
     finally:
         world.loop.abandon()
         if was_enabled:
             gc.enable()
-    return Result(plan, world.trace, tuple(dict.fromkeys(complaints)), _figures(world))
+    return Result(plan, world.trace, tuple(dict.fromkeys(complaints)), figures + _figures(world))
 
 
-def _run(world: World) -> list[str]:
+def _run(world: World, figures: Counter[str]) -> list[str]:
     try:
         setup_version, audit = world.loop.run_until_complete(_live(world))
     except StuckError as error:
@@ -71,6 +72,7 @@ def _run(world: World) -> list[str]:
         return [*world.history.complaints, f"the audit at the end failed: {error!r}"]
     truth = Truth(world.disk)
     try:
+        figures["ordered backwards"] = sum(record.before is not None for version in truth.versions for record in version.records)
         judge = Judge(world.history, truth, setup_version, world.plan.staleness, world.disk.latest_at)
         judged = list(judge.complaints())
         purges = Purges(world.disk, truth, judge.wishes)
