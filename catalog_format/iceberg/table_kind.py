@@ -9,7 +9,14 @@ from typing import Final
 import orjson
 
 from catalog_format.changes import Change
-from catalog_format.errors import AlreadyExistsError, ConflictError, NoSuchTableError, RequirementFailedError
+from catalog_format.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    CorruptFileError,
+    MissingFileError,
+    NoSuchTableError,
+    RequirementFailedError,
+)
 from catalog_format.iceberg.joining import Joined, TableJoiner
 from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.metadata import (
@@ -98,7 +105,7 @@ class TableKind(MetadataKind):
             return None
         refs = refs_of(base.metadata)
         heads = {name: refs[name]["snapshot-id"] if name in refs else None for name in _moved_refs(updates)}
-        joined = await self._joiner.join(winner.metadata, heads, updates, schema_id=current_schema_id_of(base.metadata))
+        joined = await self._joined(winner, heads, updates, current_schema_id_of(base.metadata))
         return self._after(winner, joined, context)
 
     async def reconcile(
@@ -114,11 +121,26 @@ class TableKind(MetadataKind):
             raise refusal
         self._check(identifier, state.metadata, others)
         try:
-            joined = await self._joiner.join(state.metadata, expected, updates, schema_id=None, appends_only=True)
+            joined = await self._joined(state, expected, updates, None, appends_only=True)
         except ConflictError as conflict:
             raise RequirementFailedError(f"{refusal.message}; it was not joined with what came first: {conflict.message}") from conflict
         after = self._after(state, joined, context)
         return after, replace(change, request=update_request(others, joined.updates))
+
+    async def _joined(
+        self,
+        winner: MetadataState,
+        heads: Mapping[str, int | None],
+        updates: Sequence[Json],
+        schema_id: int | None,
+        *,
+        appends_only: bool = False,
+    ) -> Joined:
+        try:
+            return await self._joiner.join(winner.metadata, heads, updates, schema_id=schema_id, appends_only=appends_only)
+        except (MissingFileError, CorruptFileError) as error:
+            # Asked again it would be the same: a sealed transaction could never end, and would hold its base for ever.
+            raise ConflictError(f"what both changed cannot be compared: {error.message}") from error
 
     def _after(self, state: MetadataState, joined: Joined, context: ApplyContext) -> MetadataState:
         return state.followed_by(self._updated(state, self._parsed(joined.updates), context.now_ms), joined.files)

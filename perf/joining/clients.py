@@ -81,7 +81,8 @@ def run_clients(
         for process in started:
             process.join(_PATIENCE_S)
     row = {"catalog": catalog.name, "isolation": session.isolation, **figures(tallies, begins, ends), "server_cores": cores}
-    row["client_cores"] = sum(tally.cores for tally in tallies)
+    # A client that had done all it was to do used none any more.
+    row["client_cores"] = sum(tally.cores * (min(tally.ended, ends) - begins) for tally in tallies) / (ends - begins)
     return Run(row, tallies)
 
 

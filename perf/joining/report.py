@@ -27,10 +27,10 @@ new one, after the same waits, {ATTEMPTS * ROUNDS} times in all. "Refused" is th
 transactions: to COMMIT), PyIceberg's own repetitions included. Latencies are of a whole piece of work from its beginning until it
 was acknowledged, with all repetitions; "commit" is the one request that succeeded.
 
-**What limits** is the clients: PyIceberg copies a table's metadata several times for each commit, which takes it 30 ms of CPU on a
-table of twenty snapshots and twice as much on one of seventy. Servers and clients share the machine's cores; "cores" says who used
-how much. So the figures compare ways of working; they do not say how many commits a catalog could take. After each row the tables are
-read and compared with what was acknowledged: a lost or doubled commit ends the run."""
+**What limits** is the clients: PyIceberg copies a table's metadata several times for each commit, which is tens of milliseconds of CPU
+and grows with the number of snapshots. Servers and clients share the machine's cores; "cores" says who used how much. So the figures
+compare ways of working; they do not say how many commits a catalog could take. Measuring begins two seconds after the clients, which
+is early for a JVM. After each row the tables are read and compared with what was acknowledged: a lost or doubled commit ends the run."""
 
 
 def _appenders(result: Result) -> str:

@@ -208,7 +208,7 @@ class _OwnTables(Tables):
 
 
 def _without_names(message: str) -> str:
-    """What is left of a refusal when ids, names and numbers are taken out, to be counted."""
+    """What is left of a refusal when ids, files and numbers are taken out, to be counted."""
     rule = message.rpartition("changed meanwhile: ")[2]
-    words = [word if not any(letter.isdigit() for letter in word) else "…" for word in rule.split()]
+    words = ["…" if "/" in word or any(letter.isdigit() for letter in word) else word for word in rule.split()]
     return " ".join(words)[:160]

@@ -32,7 +32,7 @@ class Tally:
     ended: float = 0.0
     """When it stopped."""
     cores: float = 0.0
-    """CPU time of its process a second."""
+    """CPU time of its process a second, as long as it worked."""
 
 
 def effects_of(tallies: Sequence[Tally]) -> Counter[str]:
