@@ -137,7 +137,9 @@ class TableKind(MetadataKind):
         appends_only: bool = False,
     ) -> Joined:
         try:
-            return await self._joiner.join(winner.metadata, heads, updates, schema_id=schema_id, appends_only=appends_only)
+            return await self._joiner.join(
+                winner.metadata, heads, updates, schema_id=schema_id, pending=winner.files, appends_only=appends_only
+            )
         except (MissingFileError, CorruptFileError) as error:
             # Asked again it would be the same: a sealed transaction could never end, and would hold its base for ever.
             raise ConflictError(f"what both changed cannot be compared: {error.message}") from error

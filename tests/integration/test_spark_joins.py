@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -161,3 +162,17 @@ def test_rows_that_a_transaction_added_and_updated(local_lake: Lake) -> None:
         else:
             transaction.commit()
     assert ids(lake, "t") == [*range(10, 20)]
+
+
+def test_sixteen_plain_appends_at_once(local_lake: Lake) -> None:
+    """No 409, or a client that tries once would fail; and Java's clean-up after a commit takes no file that is needed."""
+    lake, clients = local_lake, range(1000, 1016)
+    impatient = {"commit.retry.num-retries": "0", "treeline.rebase-appends": "true"}
+    create(lake, "t", Story({"format-version": "3", **MERGE_ON_READ, **ALWAYS_MERGING, **impatient}, (), ()))
+    with ThreadPoolExecutor(len(clients)) as pool:
+        statements = (f"INSERT INTO {lake.scope}.t VALUES ({number}, 1, 'one'), ({number}, 2, 'two')" for number in clients)
+        list(pool.map(lake.engine.spark.sql, statements))
+    assert ids(lake, "t") == [*range(10, 20), *clients]
+    lineage = lake.engine.rows(f"SELECT _row_id FROM {lake.scope}.t")
+    assert len(set(lineage)) == len(lineage) == 30 + 2 * len(clients)
+    assert len(lake.snapshots("t")) == 1 + len(clients)

@@ -119,6 +119,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         waiting, draw = self._waiting, self._draw
         while not self._stopping:  # type: ignore[attr-defined]
+            # What is let go here may end a coroutine, which may ask for a callback: not while one is being taken out.
+            handle = last = None
             if not waiting:
                 self._advance()
             chosen = int(draw() * len(waiting))

@@ -68,7 +68,7 @@ class TestLake(NoopCatalog):
         return Table(identifier, metadata, loaded.metadata_location, load_file_io({}, metadata.location), self)
 
     def commit_table(self, table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-        commit = TableCommit(table.name(), [_plain(one) for one in requirements], [_plain(one) for one in updates])
+        commit = TableCommit(table.name(), [plain(one) for one in requirements], [plain(one) for one in updates])
         [done] = self.run(self.catalog.main.commit_tables([commit]))
         metadata = TableMetadataUtil.parse_raw(done.metadata.decode())
         return CommitTableResponse(metadata=metadata, metadata_location=done.metadata_location)
@@ -124,5 +124,6 @@ async def _opened(storage: Storage, clock: ManualClock) -> StoredCatalog:
     return catalog
 
 
-def _plain(model: Any) -> Any:
+def plain(model: Any) -> Any:
+    """A requirement or an update of PyIceberg's as JSON."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -29,7 +29,7 @@ from catalog_format.iceberg.metadata.table_fields import (
 from catalog_format.iceberg.metadata_state import Json, NewFile, metadata_folder
 from catalog_format.ids import Ids
 
-REPEATED_CACHE: Final = 16 * 1024 * 1024
+REPEATED_CACHE: Final = 8 * 1024 * 1024
 """In bytes of the files that a repeated join gives again."""
 _STATISTICS: Final = {"set-statistics": "statistics", "set-partition-statistics": "partition-statistics"}
 
@@ -61,17 +61,19 @@ class TableJoiner:
         updates: Sequence[Json],
         *,
         schema_id: int | None,
+        pending: Sequence[NewFile] = (),
         appends_only: bool = False,
     ) -> Joined:
         """The updates, made on another state of the table, as they are to be applied to `winner`.
 
         `heads` has where the branches and tags that the updates set led to in the base, `schema_id` the base's current
-        schema if it is known. A join that was asked before gives the same files again.
+        schema if it is known, `pending` the files of the winner that are not written yet. A join that was asked before gives
+        the same files again.
 
         Raises `ConflictError` naming the operations and the file or partition that stand against it; `MissingFileError`,
         `CorruptFileError` and what stores raise.
         """
-        run = _Run(self._reader, self._repeated, self._ids, winner, updates, schema_id, appends_only)
+        run = _Run(self._reader.above(pending), self._repeated, self._ids, winner, updates, schema_id, appends_only)
         for place in places(winner, heads, updates):
             await run.put(place)
         return Joined(tuple(run.updates(updates)), tuple(run.files))
@@ -213,7 +215,7 @@ class _Run:
         repeated = self._repeated.get(key)
         if repeated is not None:
             for file in repeated.files:
-                self._reader.remember(file)
+                self._reader.add(file)
             return repeated
         numbers = OwnNumbers() if below is None or not below.is_new else below.numbers
         if below is not None and below.is_new:

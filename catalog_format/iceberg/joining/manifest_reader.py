@@ -1,9 +1,10 @@
-"""Reading manifest lists and manifests, with a cache of those that were read or made lately. Their locations are immutable."""
+"""Reading manifest lists and manifests, those that are not written yet included, with a cache. Their locations are immutable."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from copy import copy
 from functools import partial
 from typing import TypeVar
 
@@ -18,23 +19,27 @@ from catalog_format.storage import Storage
 
 T = TypeVar("T")
 
-DECODED_CACHE = 8 * 1024 * 1024
+DECODED_CACHE = 2 * 1024 * 1024
 """In bytes of the files; their decoded forms take about ten times as much."""
-MADE_CACHE = 32 * 1024 * 1024
-"""In bytes."""
 _LARGE = 16 * 1024
 """In bytes: from here on decoding takes long enough to be done in a thread."""
 
 
 class ManifestReader:
-    """Reads each file in one request. What `remember` was told is read before it is in the store."""
+    """Reads each file in one request."""
 
     def __init__(self, place: Callable[[str], tuple[Storage, str]]) -> None:
         """`place` finds the store of a location, and the path there; it may raise `InvalidArgumentError`."""
         self._place = place
         self._lists: LRUCache[str, tuple[tuple[ListedManifest, ...], int]] = LRUCache(DECODED_CACHE, getsizeof=lambda entry: entry[1])
         self._manifests: LRUCache[str, tuple[AvroRows, int]] = LRUCache(DECODED_CACHE, getsizeof=lambda entry: entry[1])
-        self._made: LRUCache[str, bytes] = LRUCache(MADE_CACHE, getsizeof=len)
+        self._pending: dict[str, bytes] = {}
+
+    def above(self, pending: Iterable[NewFile]) -> ManifestReader:
+        """One with the same cache that sees these files as well, which are not in the store yet."""
+        reader = copy(self)
+        reader._pending = {file.location: file.data for file in pending}
+        return reader
 
     async def manifest_list(self, location: str) -> tuple[ListedManifest, ...]:
         """The manifests of a list. Raises `MissingFileError`, `CorruptFileError`, and what stores raise."""
@@ -62,20 +67,19 @@ class ManifestReader:
         """Several of them, read together. Raises as `manifest_list`."""
         return await asyncio.gather(*(self.manifest(one) for one in listed))
 
-    def remember(self, file: NewFile) -> None:
-        """Somebody else may name this file before it is written."""
-        if len(file.data) <= MADE_CACHE:
-            self._made[file.location] = file.data
+    def add(self, file: NewFile) -> None:
+        """One more file that is not in the store yet."""
+        self._pending[file.location] = file.data
 
-    def remember_list(self, file: NewFile, listed: tuple[ListedManifest, ...]) -> None:
-        """The same of a manifest list that names these."""
-        self.remember(file)
+    def add_list(self, file: NewFile, listed: tuple[ListedManifest, ...]) -> None:
+        """A manifest list that names these."""
+        self.add(file)
         if len(file.data) <= DECODED_CACHE:
             self._lists[file.location] = (listed, len(file.data))
 
     async def _get(self, location: str) -> bytes:
-        made = self._made.get(location)
-        return await read_table_file(self._place, location) if made is None else made
+        pending = self._pending.get(location)
+        return await read_table_file(self._place, location) if pending is None else pending
 
 
 async def _decoded(size: int, decode: Callable[[], T]) -> T:

@@ -167,7 +167,7 @@ class Relister:
         location = self._names.manifest_list
         encode = partial(encode_manifest_list, manifests, self._target.format_version, self._snapshot, location)
         file = NewFile(location, await asyncio.to_thread(encode) if len(manifests) > _LARGE else encode())
-        self._reader.remember_list(file, tuple(manifests))
+        self._reader.add_list(file, tuple(manifests))
         return Relisted(
             location=location,
             manifests=tuple(manifests),
@@ -205,4 +205,4 @@ class Relister:
 
     def _remember(self, file: NewFile) -> None:
         self._files.append(file)
-        self._reader.remember(file)
+        self._reader.add(file)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.table import CommitTableResponse, Table
 
 from catalog_format.door import TransactionStatus
 from catalog_format.errors import RequirementFailedError, TransactionRefusedError
+from catalog_format.iceberg.joining import joiner, manifest_reader
 from catalog_format.scope import TableCommit
-from tests.support.catalogs import setting
-from tests.support.pyiceberg_tables import TestLake, ids_in, rows
+from tests.support.catalogs import ManualClock, setting
+from tests.support.pyiceberg_tables import TestLake, ids_in, opened_lake, plain, rows
 
 Json = dict[str, Any]
 TABLE = ("ns", "t")
@@ -78,3 +82,29 @@ def test_who_has_no_rival_reads_no_manifest(lake: TestLake, rival: str | None) -
         lake.run(lake.catalog.main.commit_tables([setting(*TABLE, note=rival)]))
     lake.run(lake.catalog.transactions.commit("alone"))
     assert head(lake) == 7
+
+
+def test_members_of_one_group_join_without_any_cache(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that a member made are not in the store yet when the next one is put on top of them."""
+    monkeypatch.setattr(manifest_reader, "DECODED_CACHE", 0)
+    monkeypatch.setattr(joiner, "REPEATED_CACHE", 0)
+    with opened_lake(tmp_path, clock) as lake:
+        lake.create("t", [1], **{"treeline.rebase-appends": "true"})
+        wanted: list[TableCommit] = []
+
+        def hold(table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+            wanted.append(TableCommit(table.name(), [plain(one) for one in requirements], [plain(one) for one in updates]))
+            return CommitTableResponse(metadata=table.metadata, metadata_location=table.metadata_location)
+
+        with monkeypatch.context() as context:
+            context.setattr(lake, "commit_table", hold)
+            for number in range(2, 12):
+                lake.load("t").append(rows(number))
+        before = lake.run(lake.catalog.latest_version())
+
+        async def all_at_once() -> None:
+            await asyncio.gather(*(lake.catalog.main.commit_tables([commit]) for commit in wanted))
+
+        lake.run(all_at_once())
+        assert lake.run(lake.catalog.latest_version()) == before + 1, "one group"
+        assert ids_in(lake.load("t")) == list(range(1, 12))

@@ -39,7 +39,14 @@ def without_backward_overwriters(base_version: int, own: Footprint, others: Sequ
     return place_before(base_version, own, [replace(other, before=None) for other in others])
 
 
-@pytest.mark.parametrize("seeds", [range(100_000), pytest.param(range(100_000, 1_000_000), marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(20_000),
+        pytest.param(range(20_000, 120_000), marks=pytest.mark.processes),
+        pytest.param(range(120_000, 1_000_000), marks=pytest.mark.long),
+    ],
+)
 def test_no_history_has_a_cycle(seeds: range) -> None:
     found = cycles(seeds)
     assert found["cycles"] == 0
