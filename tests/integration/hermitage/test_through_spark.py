@@ -68,7 +68,8 @@ class SparkDatabase:
         engine.rows(f"CREATE NAMESPACE {scope}")
         for name in tables_of(layout):
             rows = ", ".join(f"({number}, {value})" for number, value in START.items() if table_for(number, layout) == name)
-            engine.rows(f"CREATE TABLE {scope}.{name} AS SELECT * FROM VALUES {rows} AS t (id, value)")
+            # In one data file, as PyIceberg writes them: updates of different files join.
+            engine.rows(f"CREATE TABLE {scope}.{name} AS SELECT /*+ COALESCE(1) */ * FROM VALUES {rows} AS t (id, value)")
 
     def session(self, name: str) -> SparkSession:
         catalog = self._catalogs[int(name[1:]) % len(self._catalogs)]
