@@ -36,7 +36,7 @@ from catalog_format.skew import SkewGuard
 from catalog_format.storage import Storage, StorageResolver, open_storage
 from catalog_format.version_log import VersionLog
 
-NODE_CACHE_BYTES = 48 * 1024 * 1024
+NODE_CACHE_BYTES = 40 * 1024 * 1024
 
 
 class PlaceScope(NamespaceOperations, TableOperations, ViewOperations):

@@ -30,7 +30,7 @@ class Settings(BaseSettings):
     allow_open_access: bool = False
     token: SecretStr | None = Field(None, description="static bearer token that every request must carry")
     max_staleness_ms: int = Field(0, ge=0, le=3_600_000)
-    node_cache_mib: int = Field(48, ge=1, le=65536)
+    node_cache_mib: int = Field(40, ge=1, le=65536)
     response_cache_mib: int = Field(32, ge=0, le=65536)
     body_limit_mib: int = Field(64, ge=1, le=1024)
     idempotency_lifetime_minutes: int = Field(30, ge=1, le=1440)

@@ -115,6 +115,7 @@ class _Needed:
         self._reach = Reach(parts)
         self._open: set[str] = set()
         self._bases: set[int] = set()
+        self._oldest: int | None = None
         self._looked_at = 0
 
     @property
@@ -123,8 +124,13 @@ class _Needed:
         return self._reach.tables
 
     def oldest(self, root: Root) -> int:
-        """The oldest version that anybody may read, as of a root and the unfinished transactions that were added."""
-        return min({root.header.oldest, *root.header.unstubbed, *self._bases})
+        """The oldest version that anybody may read, as of a root and the unfinished transactions that were added.
+
+        Or that was looked at, and given up since: with what it shows it would spare the files of tables that were dropped after it,
+        and their wishes would be taken for carried out.
+        """
+        looked_at = root.version if self._oldest is None else self._oldest
+        return min(root.header.oldest, looked_at, *root.header.unstubbed, *self._bases)
 
     async def complete(self, epoch: Root) -> None:
         """Add what came since the first look. The order matters: up to the epoch, unfinished transactions, versions published since."""
@@ -155,6 +161,7 @@ class _Needed:
             # Reading a local folder does not wait: a server that does this beside its work lets others have their turn.
             await asyncio.sleep(0)
             root = await self.read(version)
+            self._oldest = version if self._oldest is None else min(self._oldest, version)
             try:
                 await self._reach.add(root)
             except LostFileError:

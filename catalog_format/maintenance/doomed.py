@@ -34,7 +34,9 @@ class Reading:
     missing: list[str] = field(default_factory=list)
     """Messages about files that are not there: gone, with all that they named."""
     unreadable: list[str] = field(default_factory=list)
-    """Messages about files that could not be read, so that what they name is not known, and about those that may not be deleted."""
+    """Messages about files that could not be read, so that what they name is not known."""
+    refused: list[str] = field(default_factory=list)
+    """Messages about files that may not be deleted."""
 
 
 class DoomedFiles:
@@ -126,7 +128,7 @@ class DoomedFiles:
         try:
             self._locations.check(file.location)
         except InvalidArgumentError as error:
-            reading.unreadable.append(f"{file.location} is not deleted: {error.message}")
+            reading.refused.append(f"{file.location} is not deleted: {error.message}")
             return None
         place = _place(file.location)
         doom = self._files.get(place)

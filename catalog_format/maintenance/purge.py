@@ -81,6 +81,10 @@ class ShownTables(Protocol):
         """Metadata files of all tables, as definitions name them."""
         ...
 
+    def oldest(self, root: Root) -> int:
+        """The oldest version that was looked at, or that anybody may read as of a root."""
+        ...
+
     async def catch_up(self) -> None:
         """Look at what was begun and published since."""
         ...
@@ -143,8 +147,9 @@ async def purge_due(
     for wish in due:
         reading = await doomed.add_table(wish.metadata_location)
         report.problems += [f"Table {wish.name}: {message}" for message in reading.missing]
-        report.problems += [f"Table {wish.name} waits: {message}" for message in reading.unreadable]
-        if not reading.unreadable:
+        reasons = [*reading.refused, *reading.unreadable]
+        report.problems += [f"Table {wish.name} waits: {message}" for message in reasons]
+        if not reasons:
             ready.append(wish)
     for wish in due:
         if wish not in ready:
@@ -157,6 +162,11 @@ async def purge_due(
     await shown.catch_up()
     since = {parts.locations.to_absolute(location) for location in shown.tables} - others - current
     unread += await doomed.spare_tables(since, gaps=True)
+    # One may have begun on a version that was being given up, and shows the very table that is to go.
+    late = [wish for wish in ready if wish not in due_wishes(ready, shown.oldest(latest), before_ms)]
+    for wish in late:
+        ready.remove(wish)
+        doomed.spare(TableFile(FileRole.METADATA, wish.metadata_location))
     if unread:
         report.problems += not_known(unread)
         return report

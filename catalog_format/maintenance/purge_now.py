@@ -103,9 +103,15 @@ async def purge_now(parts: Parts, plan: PurgePlan, *, dry_run: bool = False, pro
         plan = await plan_purge(parts, plan.table)
     report = PurgeReport(waiting=len(plan.wishes))
     doomed = doomed_files(parts, progress)
+    unreadable: list[str] = []
     for location in sorted(plan.locations):
         reading = await doomed.add_table(location)
-        report.problems += [f"Table {plan.name}: {message}" for message in (*reading.missing, *reading.unreadable)]
+        report.problems += [f"Table {plan.name}: {message}" for message in (*reading.missing, *reading.refused)]
+        unreadable += reading.unreadable
+    if unreadable:
+        # What they name is not known: with the rest and the wish gone, nobody would ever find it.
+        report.problems += [f"Table {plan.name} waits: {message}" for message in unreadable]
+        return report
     latest = await parts.versions.confirm(anew=True)
     for wish in await wishes_in(parts, latest):
         if wish.table != plan.table:

@@ -32,16 +32,17 @@ class MetadataOperations(Operations):
         if guess is not None and self._files.are_remote:
             probe = asyncio.create_task(self._files.exists(guess.metadata_location))
         try:
+            # The metadata file within it, too: it may be gone because the version was given up or the transaction has ended.
             async with self._place.reading() as reader:
                 definition = await reader.definition(key)
-            if definition is None:
-                raise missing(identifier)
-            if guess is None or definition != guess.definition:
-                location = self._locations.to_absolute(location_in(definition))
-                return LoadedMetadata(identifier, location, await self._files.read_anew(location), definition)
-            if not await (probe or self._files.exists(guess.metadata_location)):
-                raise missing_file(guess.metadata_location)
-            return guess
+                if definition is None:
+                    raise missing(identifier)
+                if guess is None or definition != guess.definition:
+                    location = self._locations.to_absolute(location_in(definition))
+                    return LoadedMetadata(identifier, location, await self._files.read_anew(location), definition)
+                if not await (probe or self._files.exists(guess.metadata_location)):
+                    raise missing_file(guess.metadata_location)
+                return guess
         finally:
             if probe is not None and not probe.cancel() and not probe.cancelled():
                 # Taken notice of, for the case that something else failed first.

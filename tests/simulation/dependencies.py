@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from catalog_format.changes import Verb
-from catalog_format.keys import Identifier, identifier_of
+from catalog_format.keys import Identifier, ObjectType, identifier_of, type_of
 from tests.simulation.sights import Children, Located, NotEmpty, Sight, WithProperties
 from tests.simulation.states import Wanted
 from tests.simulation.truth import Record
@@ -21,8 +21,8 @@ class Dependencies:
     def __init__(self, records: Iterable[Record], wanted: Callable[[Record], Sequence[Wanted]]) -> None:
         self._edges: dict[Place, dict[Place, str]] = defaultdict(dict)
         self._writers: dict[bytes, list[Place]] = defaultdict(list)
-        self._members: dict[Identifier, list[Place]] = defaultdict(list)
-        """Who added to a namespace's children or took from them."""
+        self._members: dict[Identifier, dict[ObjectType, list[Place]]] = defaultdict(lambda: defaultdict(list))
+        """Who added to a namespace's children of a type or took from them."""
         self._names: dict[Place, str] = {}
         for record in records:
             place = (record.version, record.position)
@@ -36,8 +36,12 @@ class Dependencies:
         match sight:
             case Located() | WithProperties() if sight.key not in own:
                 touched, why = self._writers.get(sight.key, []), repr(sight.key)
-            case Children() | NotEmpty():
-                touched, why = self._members.get(sight.namespace, []), f"children of {sight.namespace}"
+            case Children():
+                touched = self._members[sight.namespace][sight.object_type]
+                why = f"{sight.object_type.name.lower()}s of {sight.namespace}"
+            case NotEmpty():
+                touched = [place for places in self._members[sight.namespace].values() for place in places]
+                why = f"children of {sight.namespace}"
             case _:
                 return
         for writer in touched:
@@ -62,7 +66,7 @@ class Dependencies:
             self._edges[before[-1]].setdefault(place, f"ww {key!r}")
         before.append(place)
         if verb is not Verb.UPDATE:
-            self._members[identifier_of(key)[:-1]].append(place)
+            self._members[identifier_of(key)[:-1]][type_of(key)].append(place)
 
 
 def find_cycle(edges: Mapping[Place, Mapping[Place, str]]) -> list[Place] | None:

@@ -66,10 +66,10 @@ def manifest_list_of(folder: str, name: str) -> str:
     return f"{folder}/metadata/snap-{name}.avro"
 
 
-def rows_of(manifest_list: str) -> str:
-    """The data file that a snapshot added, by its manifest list."""
-    folder, _, name = manifest_list.rpartition("/metadata/snap-")
-    return f"{folder}/data/{name.removesuffix('.avro')}.parquet"
+def rows_of(snapshot: Mapping[str, Any]) -> str:
+    """The data file that a snapshot added. By its id: joined with others' snapshots it has a manifest list that Treeline named."""
+    folder = snapshot["manifest-list"].rpartition("/metadata/snap-")[0]
+    return f"{folder}/data/o{snapshot['snapshot-id']}.parquet"
 
 
 def files_of_snapshot(folder: str, name: str, snapshot_id: int, sequence_number: int, others: Sequence[str] = ()) -> Mapping[str, bytes]:

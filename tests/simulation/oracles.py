@@ -281,8 +281,14 @@ class Judge:
                     gone = key not in base and key not in before
                     restored = _restored(base.get(key), before.get(key))
                     ignored = restored | {"main"} if _joins(log) else restored
+                    # A table that was moved away and back is what it was.
+                    gone |= want.verb is Verb.MOVE and self._is_same_table(key, log.base_version, record.version - 1)
                     if key in mine and not gone and any(_collide(want, own, ignored) for own in mine[key]):
                         yield f"{log.id} overwrote what {other.id} {other.agent} had done to {key!r} in version {other.version}"
+
+    def _is_same_table(self, key: bytes, one: int, other: int) -> bool:
+        before, after = self._truth.tables(one).get(key), self._truth.tables(other).get(key)
+        return before is not None and after is not None and before[0] == after[0]
 
     def _serializability(self) -> Iterator[str]:
         """No cycle of dependencies among what was committed; reads count where the level says so."""

@@ -61,6 +61,9 @@ class Purges:
         if begun.table is None:
             return any(wish.version <= oldest and self._belongs(loss, wish) for wish in self._wishes)
         key = table_key(begun.table)
+        # One transaction may have made, filled and dropped it: then no version ever showed it, and its wish alone tells what it had.
+        if any(self._belongs(loss, wish) for number in range(loss.version + 1) for wish in self._truth.wishes_for(key, number)):
+            return True
         metadata = {wish.metadata for wish in self._wishes if wish.version <= loss.version}
         tables = [self._truth.tables(number) for number in range(loss.version + 1)]
         uuids = {tables[number][key][0] for number in range(begun.version, loss.version + 1) if key in tables[number]}

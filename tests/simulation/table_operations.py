@@ -69,7 +69,7 @@ class AddFiles(Append):
     async def prepare(self, scope: PlaceScope) -> list[Sight]:
         other = await scope.load_table(self.step.other)
         snapshots = orjson.loads(other.metadata).get("snapshots", [])
-        self._others = [rows_of(snapshot["manifest-list"]) for snapshot in snapshots[-1:]]
+        self._others = [rows_of(snapshot) for snapshot in snapshots[-1:]]
         return [located(table_key(self.step.other), other), *await super().prepare(scope)]
 
     def _write(self, metadata: Json, others: Sequence[str] = ()) -> None:

@@ -16,6 +16,8 @@ CHECKED = 20
 TESTED = 400
 """Seeds of `make test`, those included."""
 A_TURN = 20
+COMPLAINED = (555, 678, 1024, 1063, 1235, 1445, 1464, 3562, 3585, 5636, 7696, 7982, 8236)
+"""Seeds beyond those, of the first million operations. 1063, 1235, 7696 and 8236 met defects; on the others the simulator was wrong."""
 
 
 def complaints_of(seeds: range) -> list[str]:
@@ -32,6 +34,12 @@ def test_nothing_is_wrong() -> None:
 @pytest.mark.parametrize("start", range(CHECKED, TESTED, A_TURN))
 def test_nothing_is_wrong_in_many_runs(start: int) -> None:
     assert complaints_of(range(start, start + A_TURN)) == []
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("seed", COMPLAINED)
+def test_what_was_complained_of_once(seed: int) -> None:
+    assert complaints_of(range(seed, seed + 1)) == []
 
 
 def test_a_seed_is_a_trace() -> None:

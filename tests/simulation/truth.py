@@ -159,6 +159,11 @@ class Truth:
         """UUID and path of the metadata file of every table of a version."""
         return _tables_in(self.versions[number].definitions)
 
+    def wishes_for(self, key: bytes, number: int) -> frozenset[Wish]:
+        """Those of a version that were recorded when a table with that key was dropped."""
+        definitions = {name: value for name, value in self.versions[number].definitions.items() if name[:1] == b"G"}
+        return frozenset(_wish(name, value) for name, value in definitions.items() if pb.PurgeWish.FromString(value).key == key)
+
     def shown(self, number: int) -> frozenset[str]:
         """Paths of all files of the tables of a version."""
         return self._files_of_all(frozenset(path for _, path in self.tables(number).values()))

@@ -101,3 +101,18 @@ def test_purging_now_is_refused_while_a_transaction_may_read_the_table(lake: Tes
     with pytest.raises(ConflictError, match="Another table has taken the name"):
         lake.run(purge_now(lake.parts, plan))
     assert ids_in(lake.load("t")) == [2]
+
+
+def test_purging_now_waits_for_what_cannot_be_read(lake: TestLake, tmp_path: Path) -> None:
+    table = lake.create("t", [1])
+    manifests = as_path(table.metadata.snapshots[-1].manifest_list)
+    whole = manifests.read_bytes()
+    manifests.write_bytes(b"damaged")
+    before = engines_files(tmp_path)
+    report = lake.run(purge_now(lake.parts, lake.run(plan_purge(lake.parts, ("ns", "t")))))
+    assert (report.tables, report.deleted, report.waiting) == ([], [], 1)
+    assert any(problem.startswith("Table ns.t waits: ") for problem in report.problems)
+    assert engines_files(tmp_path) == before and len(wishes(lake)) == 1, "else nobody would find what it names"
+    manifests.write_bytes(whole)
+    report = lake.run(purge_now(lake.parts, lake.run(plan_purge(lake.parts, ("ns", "t")))))
+    assert (report.tables, report.problems) == ([("ns", "t")], []) and engines_files(tmp_path) == set()
