@@ -77,13 +77,7 @@ async def plan_purge(parts: Parts, table: Identifier) -> PurgePlan:
     plan = PurgePlan(table, uuids, definition is not None, wishes, locations={wish.metadata_location for wish in wishes})
     # A table that was registered twice has its UUID under two names: the other one is not meant.
     others = (await _shown(parts, latest, uuids)).keys() - {key}
-    for image in await parts.unfinished():
-        base = await _root(parts, image.base_version)
-        if base is not None and (await _shown(parts, base, uuids)).keys() - others:
-            raise ConflictError(
-                f"Transaction {image.transaction_id} began at version {image.base_version} and may still read table {plan.name}: "
-                f"commit it, or end it with `treeline dtxn rollback`, and purge the table then"
-            )
+    await _check_readers(parts, plan, others)
     async for version, shown in _appearances(parts, uuids, latest):
         locations = {location for other, location in shown.items() if other not in others}
         if locations:
@@ -120,6 +114,8 @@ async def purge_now(parts: Parts, plan: PurgePlan, *, dry_run: bool = False, pro
     current = await tables_in(parts, latest, without=table_key(plan.table) if plan.is_there else None)
     unread = await doomed.spare_tables(current, gaps=False)
     unread += await doomed.spare_tables(await _tables_of_transactions(parts) - current, gaps=True)
+    # Who began since the plan was made had the table's files spared: the wish must not go without them.
+    await _check_readers(parts, plan, (await _shown(parts, latest, plan.uuids)).keys() - {table_key(plan.table)})
     if unread:
         report.problems += not_known(unread)
         return report
@@ -149,6 +145,17 @@ async def _drop(parts: Parts, plan: PurgePlan) -> None:
             continue
         return
     raise ContendedError(f"Table {plan.name} changed {DROP_ATTEMPTS} times while it was dropped; try again")
+
+
+async def _check_readers(parts: Parts, plan: PurgePlan, others: Collection[bytes]) -> None:
+    """Raise `ConflictError` if the base of an unfinished transaction shows the table, under another key than `others`."""
+    for image in await parts.unfinished():
+        base = await _root(parts, image.base_version)
+        if base is not None and (await _shown(parts, base, plan.uuids)).keys() - set(others):
+            raise ConflictError(
+                f"Transaction {image.transaction_id} began at version {image.base_version} and may still read table {plan.name}: "
+                f"commit it, or end it with `treeline dtxn rollback`, and purge the table then"
+            )
 
 
 async def _tables_of_transactions(parts: Parts) -> set[str]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from catalog_format.errors import CorruptFileError
-from catalog_format.iceberg.joining.avro_rows import AvroRows, Row, decode_rows
+from catalog_format.iceberg.avro_rows import AvroRows, Row, decode_rows
 from catalog_format.iceberg.joining.manifest_list import ListedManifest
 
 # Field ids of an entry.

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from catalog_format.errors import ConflictError, CorruptFileError
-from catalog_format.iceberg.joining.avro_rows import decode_rows, encode_rows
+from catalog_format.iceberg.avro_rows import decode_rows, encode_rows
 from catalog_format.iceberg.metadata.table_fields import MIN_FORMAT_VERSION_ROW_LINEAGE
 
 DATA, DELETES = 0, 1

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
-from catalog_format.iceberg.joining.avro_rows import AvroRows
+from catalog_format.iceberg.avro_rows import AvroRows
 from catalog_format.iceberg.joining.manifest import Manifest, decode_manifest
 from catalog_format.iceberg.joining.manifest_list import ListedManifest, decode_manifest_list
 from catalog_format.iceberg.metadata_state import NewFile

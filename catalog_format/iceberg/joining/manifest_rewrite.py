@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from catalog_format.iceberg.joining.avro_rows import Row, encode_rows
+from catalog_format.iceberg.avro_rows import Row, encode_rows
 from catalog_format.iceberg.joining.manifest import (
     CONTENT,
     DATA_FILE,

@@ -103,6 +103,22 @@ def test_purging_now_is_refused_while_a_transaction_may_read_the_table(lake: Tes
     assert ids_in(lake.load("t")) == [2]
 
 
+def test_purging_now_is_refused_if_a_transaction_began_since_the_plan(lake: TestLake, tmp_path: Path) -> None:
+    lake.create("t", [1])
+    plan = lake.run(plan_purge(lake.parts, ("ns", "t")))
+    lake.run(lake.catalog.transactions.begin("reader"))
+    with pytest.raises(ConflictError, match=r"Transaction reader began at version \d+ and may still read table ns.t"):
+        lake.run(purge_now(lake.parts, plan, dry_run=True))
+    drop(lake, "t")
+    before = engines_files(tmp_path)
+    with pytest.raises(ConflictError, match=r"Transaction reader began at version \d+ and may still read table ns.t"):
+        lake.run(purge_now(lake.parts, plan))
+    assert engines_files(tmp_path) == before and len(wishes(lake)) == 1, "else nobody would find the files when it has ended"
+    lake.run(lake.catalog.transactions.rollback("reader"))
+    lake.run(purge_now(lake.parts, lake.run(plan_purge(lake.parts, ("ns", "t")))))
+    assert engines_files(tmp_path) == set() and wishes(lake) == []
+
+
 def test_purging_now_waits_for_what_cannot_be_read(lake: TestLake, tmp_path: Path) -> None:
     table = lake.create("t", [1])
     manifests = as_path(table.metadata.snapshots[-1].manifest_list)

@@ -12,7 +12,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestContent, read_manifest_list
 
 from catalog_format.errors import ConflictError, CorruptFileError
-from catalog_format.iceberg.joining.avro_rows import decode_rows, encode_rows
+from catalog_format.iceberg.avro_rows import decode_rows, encode_rows
 from catalog_format.iceberg.joining.manifest import decode_manifest
 from catalog_format.iceberg.joining.manifest_list import DATA, DELETES, ListedManifest, decode_manifest_list, encode_manifest_list
 from catalog_format.iceberg.joining.manifest_rewrite import Target, numbers_in, with_removed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from catalog_format.errors import ConflictError
-from catalog_format.iceberg.joining.avro_rows import decode_rows
+from catalog_format.iceberg.avro_rows import decode_rows
 from tests.support.snapshot_writer import ROOT, File, SnapshotWriter, read_list, read_manifest, storage_bytes, vector
 from tests.unit.iceberg.examples import set_ref
 from tests.unit.iceberg.joining.harness import Table, data, head, path, short, table
