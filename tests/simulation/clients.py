@@ -89,7 +89,7 @@ class Client(Actor):
     # One operation, plain or inside of a transaction.
 
     async def _operation(self, step: Step, scoped: Scoped, transaction: Transaction | None = None, version: int | None = None) -> Done:
-        operation = OPERATIONS[step.verb](step)
+        operation = OPERATIONS[step.verb](step, self._world.disk.read)
         done = Done(step.id, transaction=None if transaction is None else transaction.id)
         if transaction is not None:
             transaction.operations.append(done)

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from catalog_format import paths
+from catalog_format.errors import MissingFileError
 from catalog_format.keys import Identifier
 
 URL = "memory://simulated"
@@ -59,6 +60,13 @@ class Disk:
             return self.files[path]
         except KeyError:
             raise FileNotFoundError(f"{URL}/{path}") from None
+
+    def read(self, location: str) -> bytes:
+        """What an engine reads; nothing ever happens to it on the way. Raises `MissingFileError`."""
+        data = self.files.get(path_of(location))
+        if data is None:
+            raise MissingFileError(f"File is missing: {location}")
+        return data
 
     def put_if_absent(self, path: str, data: bytes, now: float) -> bool:
         if path in self.files:

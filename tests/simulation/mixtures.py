@@ -125,6 +125,8 @@ class Mixture:
     names: Names = Names.FEW
     shares_folders: bool = False
     """Half of the new tables lie in one folder."""
+    appends_join: bool = False
+    """The accounts have the property that lets plain appends join others."""
     lifetimes_ms: tuple[int, ...] = (24 * HOUR_MS, 24 * HOUR_MS, HOUR_MS)
     finishers: tuple[int, ...] = (1, 2, 3)
     clients: tuple[int, ...] = ()
@@ -316,6 +318,23 @@ PURGED_AT_ONCE = Mixture(
     shares_folders=True,
 )
 
+ROWS_JOINED = Mixture(
+    # Many who change the same tables at the same time, and do so on top of each other instead of being refused: appends, and files
+    # overwritten, deleted and compacted beside them, some of them the same ones. Turns are shared, and processes die with files written.
+    name="rows joined",
+    share=0.05,
+    plain={"transaction": 10, "append": 5, "overwrite-rows": 1, "compact": 1, "set": 1, "load": 1},
+    inner={"append": 6, "overwrite-rows": 3, "delete-rows": 2, "compact": 2, "set": 2},
+    hurry=(0.5, 2.0, 20.0),
+    pauses=(Pause(Harm.SLOW, (Kind.ROOT,), (2.0, 10.0)), Pause(Harm.SLOW, (Kind.METADATA,), (1.0, 5.0), 0.3)),
+    rates=(0.1, 0.3),
+    serializable=0.2,
+    clients=(4, 6),
+    beside=Beside(1, (20.0, 60.0)),
+    names=Names.ACCOUNTS,
+    appends_join=True,
+)
+
 MIXTURES = (
     EVERYTHING_LASTS,
     COMMITS_LAST,
@@ -326,6 +345,7 @@ MIXTURES = (
     WISHES,
     PURGED_AT_ONCE,
     TURNS_SHARED,
+    ROWS_JOINED,
 )
 
 

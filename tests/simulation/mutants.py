@@ -29,6 +29,7 @@ from catalog_format.staging import Stage
 from catalog_format.tree import edit
 from catalog_format.version_log import SharedProbe
 from tests.simulation.deletion_mutants import DELETION
+from tests.simulation.joining_mutants import JOINING
 from tests.simulation.mutant import Mutant, replaced
 from tests.simulation.purge_mutants import PURGE
 
@@ -289,4 +290,5 @@ MUTANTS = (
     Mutant("any probe shared", "a read joins a probe that was sent before the read began", _sharing_any_probe, (303, 65, 144)),
     *DELETION,
     *PURGE,
+    *JOINING,
 )

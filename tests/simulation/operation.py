@@ -18,6 +18,7 @@ from catalog_format.errors import (
 )
 from catalog_format.keys import Identifier, namespace_key, table_key, view_key
 from catalog_format.scope import LoadedMetadata, RequestContext
+from tests.simulation.engine import Read
 from tests.simulation.plan import Step
 from tests.simulation.sights import Absent, Located, NotEmpty, OtherHead, Present, Sight
 from tests.simulation.states import Json, Wanted
@@ -28,8 +29,10 @@ class Operation(ABC):
 
     looks_first = False
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Step, read_file: Read) -> None:
+        """`read_file` is the engine's own way to the store."""
         self.step = step
+        self.read_file = read_file
         self.wanted: tuple[Wanted, ...] = ()
         """What it changes; known before it is sent."""
         self.subjects: tuple[Identifier, ...] = tuple(name for name in (step.target, step.other) if name)
@@ -70,8 +73,8 @@ class Operation(ABC):
 class Making(Operation):
     """Something under a name that has to be free."""
 
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.subjects, self.claimed = (), (step.target,)
 
 

@@ -6,6 +6,7 @@ from catalog_format.catalog import PlaceScope
 from catalog_format.changes import Verb
 from catalog_format.keys import ObjectType, namespace_key, view_key
 from catalog_format.scope import NewView, RequestContext
+from tests.simulation.engine import Read
 from tests.simulation.operation import Making, Operation, located, property_of, setting
 from tests.simulation.plan import Step
 from tests.simulation.sights import Absent, Children, Sight, WithProperties
@@ -13,10 +14,13 @@ from tests.simulation.states import Wanted
 from tests.simulation.table_operations import (
     AddFiles,
     Append,
+    Compact,
     CreateTable,
+    DeleteRows,
     DropTable,
     LoadTable,
     OpenAccount,
+    OverwriteRows,
     Register,
     RenameTable,
     SetBoth,
@@ -29,8 +33,8 @@ from tests.support.catalogs import NEW_VIEW
 
 
 class SetNamespaceProperty(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.updates = {property_of(step): step.id}
         self.wanted = (Wanted(Verb.UPDATE, namespace_key(step.target), request={"updates": self.updates, "removals": []}),)
 
@@ -40,8 +44,8 @@ class SetNamespaceProperty(Operation):
 
 
 class SetViewProperty(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.updates = [setting({property_of(step): step.id})]
         self.wanted = (Wanted(Verb.UPDATE, view_key(step.target), request={"requirements": [], "updates": self.updates}),)
 
@@ -51,8 +55,8 @@ class SetViewProperty(Operation):
 
 
 class CreateView(Making):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.CREATE, view_key(step.target), request={"metadata": {"properties": {"by": step.id}}}),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -62,8 +66,8 @@ class CreateView(Making):
 
 
 class CreateNamespace(Making):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.CREATE, namespace_key(step.target), request={"updates": {"by": step.id}, "removals": []}),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -72,8 +76,8 @@ class CreateNamespace(Making):
 
 
 class DropView(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.DROP, view_key(step.target)),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -82,8 +86,8 @@ class DropView(Operation):
 
 
 class DropNamespace(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.DROP, namespace_key(step.target)),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -122,6 +126,9 @@ OPERATIONS: dict[str, type[Operation]] = {
     "set-view": SetViewProperty,
     "append": Append,
     "add-files": AddFiles,
+    "overwrite-rows": OverwriteRows,
+    "delete-rows": DeleteRows,
+    "compact": Compact,
     "register": Register,
     "unregister": UnregisterTable,
     "transfer": Transfer,

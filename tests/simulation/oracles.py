@@ -52,6 +52,7 @@ class Judge:
         yield from self._history.complaints
         broken = list(self._replay())
         yield from broken
+        yield from self._truth.disorder
         yield from self._exactly_once()
         yield from self._reads()
         yield from self._past_moments()
@@ -226,12 +227,15 @@ class Judge:
     def _rightly_refused(self, transaction: Transaction, log: Log, records: list[Record]) -> Iterator[str]:
         """Somebody else wrote near what it wrote (or anything, where reads count)."""
         near = {identifier_of(key)[0] for _, want, _ in log.changes for key in want.keys}
+        appends = log.isolation is IsolationLevel.SNAPSHOT and all(want.only_appends for _, want, _ in log.changes)
         for record in records:
             if self._truth.versions[record.version - 1].oldest > log.base_version:
                 # Its base was given up.
                 return
             for other in self._between(log.base_version, record):
-                touched = {identifier_of(key)[0] for want in self._wanted(other) for key in want.keys}
+                touched = {
+                    identifier_of(key)[0] for want in self._wanted(other) for key in want.keys if not (appends and want.only_appends)
+                }
                 if touched & near or (touched and log.isolation is IsolationLevel.SERIALIZABLE):
                     return
             yield f"{transaction.id} was refused, and nobody had changed anything of its own since version {log.base_version}"
@@ -357,9 +361,17 @@ def _identity(want: Wanted) -> str:
         properties = request["metadata"].get("properties", {})
         said = {name: value for name, value in properties.items() if name != DEFAULT_PROPERTY}
     elif "updates" in request:
-        said = request["updates"]
+        updates = request["updates"]
+        said = [_as_asked(update) for update in updates] if isinstance(updates, list) else updates
     verb = "MAKE" if want.replaces else want.verb.name
     return f"{verb} {want.key!r} {want.target!r} {orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode()}"
+
+
+def _as_asked(update: object) -> object:
+    """Of a snapshot what stays the same wherever it is put."""
+    if isinstance(update, dict) and update["action"] == "add-snapshot":
+        return {name: update["snapshot"][name] for name in ("snapshot-id", "summary")}
+    return update
 
 
 def _words(wanted: Iterable[Wanted]) -> str:

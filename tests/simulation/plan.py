@@ -124,6 +124,8 @@ class Plan:
     staleness: float
     cache_bytes: int
     atoms: tuple[Atom, ...]
+    appends_join: bool = False
+    """Whether plain appends to accounts join others."""
     schedule: int = 0
     """Another order of events under the same plan (for shrinking)."""
 
@@ -180,6 +182,7 @@ def plan_of(seed: int, operations: int = 100) -> Plan:
         staleness=random.choice((0.0, 0.0, 0.0, 0.0, 2.0)),
         cache_bytes=random.choice((64 * 1024 * 1024, 8 * 1024)),
         atoms=(*steps, *draft.upkeep(), *draft.harms(operations), *_damage(seed)),
+        appends_join=mixture is not None and mixture.appends_join,
     )
 
 

@@ -73,6 +73,7 @@ def _run(world: World, figures: Counter[str]) -> list[str]:
         return [*world.history.complaints, f"the audit at the end failed: {error!r}"]
     truth = Truth(world.disk)
     try:
+        figures["joined"] = truth.joined
         figures["ordered backwards"] = sum(record.before is not None for version in truth.versions for record in version.records)
         judge = Judge(world.history, truth, setup_version, world.plan.staleness, world.disk.latest_at)
         judged = list(judge.complaints())
@@ -119,7 +120,7 @@ async def _set_up(world: World) -> None:
     namespaces = [*NAMESPACES, ACCOUNTS[0][:1], PURSES[0][:1]]
     client = Client(world, -1)
     for verb, names in (("create-namespace", namespaces), ("open-account", [*ACCOUNTS, *PURSES])):
-        steps = [Step(f"s-{'.'.join(name)}", -1, verb, name) for name in names]
+        steps = [Step(f"s-{'.'.join(name)}", -1, verb, name, amount=int(world.plan.appends_join)) for name in names]
         await asyncio.gather(*(client.run([step]) for step in steps))
 
 

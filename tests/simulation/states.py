@@ -11,9 +11,12 @@ from typing import Any
 
 from catalog_format.changes import Verb
 from catalog_format.keys import Identifier, ObjectType, identifier_of, namespace_key, table_key, type_of, view_key
+from tests.simulation.engine import rows_after
 
 Json = dict[str, Any]
 
+REBASES = "treeline.rebase-appends"
+"""Whether plain commits that append join others."""
 DEFAULT_PROPERTY = "write.parquet.compression-codec"
 """Every new table gets it."""
 
@@ -30,13 +33,15 @@ class Thing:
     snapshots: tuple[int, ...] = ()
     """Snapshot ids, oldest first; the last one is main's head."""
     location: str | None = None
+    rows: tuple[str, ...] = ()
+    """Sorted, each as often as it is there."""
 
     @property
     def head(self) -> int | None:
         return self.snapshots[-1] if self.snapshots else None
 
     def is_like(self, other: Thing) -> bool:
-        return self.properties == other.properties and self.snapshots == other.snapshots
+        return (self.properties, self.snapshots, self.rows) == (other.properties, other.snapshots, other.rows)
 
 
 Things = dict[bytes, Thing]
@@ -60,6 +65,13 @@ class Wanted:
     def replaces(self) -> bool:
         """Whether it puts something in the place of all that the object is."""
         return "metadata" in self.request
+
+    @property
+    def only_appends(self) -> bool:
+        """Whether all that it does is to add rows."""
+        updates = self.request.get("updates", []) if type_of(self.key) is ObjectType.TABLE else []
+        added = [update["snapshot"] for update in updates if update["action"] == "add-snapshot"]
+        return len(updates) == 2 * len(added) > 0 and all(snapshot["summary"]["operation"] == "append" for snapshot in added)
 
     @property
     def aspects(self) -> frozenset[str]:
@@ -139,8 +151,18 @@ def _properties_in(wanted: Wanted) -> dict[str, str]:
 
 
 def _made(wanted: Wanted) -> Thing:
-    snapshots = wanted.request.get("metadata", {}).get("snapshots") or ()
-    return Thing(_properties_in(wanted), tuple(snapshot["snapshot-id"] for snapshot in snapshots))
+    made = Thing(_properties_in(wanted))
+    for snapshot in wanted.request.get("metadata", {}).get("snapshots") or ():
+        made = _with_snapshot(made, snapshot)
+    return made
+
+
+def _with_snapshot(thing: Thing, snapshot: Json) -> Thing:
+    try:
+        rows = rows_after(thing.rows, snapshot)
+    except ValueError:
+        raise IllegalError(f"snapshot {snapshot['snapshot-id']} removed rows that were not there any more: {snapshot['summary']}") from None
+    return replace(thing, snapshots=(*thing.snapshots, snapshot["snapshot-id"]), rows=rows)
 
 
 def _updated(thing: Thing, wanted: Wanted, joins: bool) -> Thing:
@@ -150,6 +172,7 @@ def _updated(thing: Thing, wanted: Wanted, joins: bool) -> Thing:
         kept = {name: value for name, value in thing.properties.items() if name not in wanted.request["removals"]}
         return Thing({**kept, **wanted.request["updates"]})
     after = replace(thing, location=None)
+    joins = joins or (thing.properties.get(REBASES) == "true" and wanted.only_appends)
     for requirement in wanted.request["requirements"]:
         if not joins and requirement["type"] == "assert-ref-snapshot-id" and requirement["snapshot-id"] != after.head:
             raise IllegalError(f"{wanted.key!r} was changed although its head was {after.head}, not {requirement['snapshot-id']}")
@@ -158,5 +181,5 @@ def _updated(thing: Thing, wanted: Wanted, joins: bool) -> Thing:
             case "set-properties":
                 after = replace(after, properties={**after.properties, **update["updates"]})
             case "add-snapshot":
-                after = replace(after, snapshots=(*after.snapshots, update["snapshot"]["snapshot-id"]))
+                after = _with_snapshot(after, update["snapshot"])
     return after

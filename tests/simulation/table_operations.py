@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
 from catalog_format.catalog import PlaceScope
 from catalog_format.changes import Verb
+from catalog_format.errors import TreelineError
 from catalog_format.keys import Identifier, table_key
 from catalog_format.scope import NewTable, RequestContext, TableCommit
 from tests.simulation.disk import URL
-from tests.simulation.engine import files_of_snapshot, manifest_list_of, rows_of
+from tests.simulation.engine import Read, RowChange, data_file, head_of, live_files, snapshot_of
 from tests.simulation.operation import Making, Operation, located, property_of, setting
 from tests.simulation.plan import BALANCE, Step
-from tests.simulation.sights import Sight
-from tests.simulation.states import Json, Wanted
+from tests.simulation.sights import OtherHead, Sight
+from tests.simulation.states import REBASES, Json, Wanted
 from tests.support.catalogs import SCHEMA
 
 SHARED_FOLDER = f"{URL}/data/shared"
 
 
 class SetProperty(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (_update(step.target, [], [setting({property_of(step): step.id})]),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -35,30 +35,46 @@ class SetProperty(Operation):
 class SetBoth(SetProperty):
     """One property on two tables, in one commit."""
 
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = tuple(_update(name, [], [setting({property_of(step): step.id})]) for name in (step.target, step.other))
 
 
 class Append(Operation):
-    """A new snapshot on top of the one that was seen."""
+    """A new snapshot on top of the one that was seen, with a row more."""
 
     looks_first = True
+    _rebases = False
 
     async def prepare(self, scope: PlaceScope) -> list[Sight]:
         loaded = await scope.load_table(self.step.target)
         metadata = orjson.loads(loaded.metadata)
-        self._write(metadata)
-        self.wanted = (_update(self.step.target, *_appending(self.step, metadata)),)
+        self.wanted = (_update(self.step.target, *self._snapshot(metadata, self._change(metadata))),)
+        self._rebases = metadata["properties"].get(REBASES) == "true" and self.wanted[0].only_appends
         return [located(table_key(self.step.target), loaded)]
-
-    def _write(self, metadata: Json, others: Sequence[str] = ()) -> None:
-        snapshot_id, sequence_number = int(self.step.id[1:]), metadata["last-sequence-number"] + 1
-        self.files |= files_of_snapshot(metadata["location"], self.step.id, snapshot_id, sequence_number, others)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
         await scope.commit_tables(_commits(self.step, self.wanted), context)
         return []
+
+    def denied(self, error: TreelineError) -> Sight | None:
+        sight = super().denied(error)
+        # Whatever came first, rows can be added to it.
+        return None if self._rebases and isinstance(sight, OtherHead) else sight
+
+    def _change(self, metadata: Json) -> RowChange:
+        return RowChange("append", self._row(metadata))
+
+    def _row(self, metadata: Json) -> dict[str, bytes]:
+        return {data_file(metadata, self.step.id): self.step.id.encode()}
+
+    def _snapshot(self, metadata: Json, change: RowChange) -> tuple[list[Json], list[Json]]:
+        """Requirements and updates of a snapshot on top of main's head in `metadata`."""
+        snapshot, files = snapshot_of(self.read_file, metadata, self.step.id, change)
+        self.files |= files
+        reference = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": snapshot["snapshot-id"]}
+        guard = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head_of(metadata)}
+        return [guard], [{"action": "add-snapshot", "snapshot": snapshot}, reference]
 
 
 class AddFiles(Append):
@@ -68,12 +84,44 @@ class AddFiles(Append):
 
     async def prepare(self, scope: PlaceScope) -> list[Sight]:
         other = await scope.load_table(self.step.other)
-        snapshots = orjson.loads(other.metadata).get("snapshots", [])
-        self._others = [rows_of(snapshot) for snapshot in snapshots[-1:]]
+        self._others = live_files(self.read_file, orjson.loads(other.metadata))[-1:]
         return [located(table_key(self.step.other), other), *await super().prepare(scope)]
 
-    def _write(self, metadata: Json, others: Sequence[str] = ()) -> None:
-        super()._write(metadata, self._others)
+    def _change(self, metadata: Json) -> RowChange:
+        return RowChange("append", self._row(metadata), borrowed=self._others)
+
+
+class OverwriteRows(Append):
+    """A row in the place of those of one data file, if there is any."""
+
+    def _change(self, metadata: Json) -> RowChange:
+        found = live_files(self.read_file, metadata)
+        return (
+            RowChange("overwrite", self._row(metadata), [found[int(self.step.fraction * len(found))]])
+            if found
+            else super()._change(metadata)
+        )
+
+
+class DeleteRows(Append):
+    """Without the rows of one data file, if there is any."""
+
+    def _change(self, metadata: Json) -> RowChange:
+        found = live_files(self.read_file, metadata)
+        return RowChange("delete", removed=[found[int(self.step.fraction * len(found))]]) if found else super()._change(metadata)
+
+
+class Compact(Append):
+    """The rows of two data files in one, if there are two."""
+
+    def _change(self, metadata: Json) -> RowChange:
+        found = live_files(self.read_file, metadata)
+        if len(found) < 2:
+            return super()._change(metadata)
+        first = int(self.step.fraction * (len(found) - 1))
+        two = found[first : first + 2]
+        rows = b"\n".join(map(self.read_file, two))
+        return RowChange("replace", {data_file(metadata, self.step.id): rows}, two)
 
 
 class Transfer(Append):
@@ -93,8 +141,7 @@ class Transfer(Append):
         return sights
 
     def _guarded(self, metadata: Json) -> tuple[list[Json], list[Json]]:
-        self._write(metadata)
-        return _appending(self.step, metadata)
+        return self._snapshot(metadata, self._change(metadata))
 
 
 class TransferBetweenPurses(Transfer):
@@ -105,8 +152,8 @@ class TransferBetweenPurses(Transfer):
 
 
 class CreateTable(Making):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.CREATE, table_key(step.target), request={"metadata": {"properties": {"by": step.id}}}),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -120,8 +167,8 @@ class Register(Making):
 
     looks_first = True
 
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.subjects = (step.other, step.target) if step.amount else (step.other,)
         self._location = ""
 
@@ -141,11 +188,11 @@ class Register(Making):
 
 
 class OpenAccount(Making):
-    """A table that holds money."""
+    """A table that holds money; with an `amount`, one to which everybody may append at the same time."""
 
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
-        self.properties = {"balance": str(BALANCE)}
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
+        self.properties = {"balance": str(BALANCE)} | ({REBASES: "true"} if step.amount else {})
         self.wanted = (Wanted(Verb.CREATE, table_key(step.target), request={"metadata": {"properties": self.properties}}),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -154,8 +201,8 @@ class OpenAccount(Making):
 
 
 class DropTable(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.purge = step.fraction < 0.5
         self.wanted = (Wanted(Verb.DROP, table_key(step.target), request={"purge": self.purge}),)
 
@@ -165,8 +212,8 @@ class DropTable(Operation):
 
 
 class UnregisterTable(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.DROP, table_key(step.target)),)
 
     async def send(self, scope: PlaceScope, context: RequestContext) -> list[Sight]:
@@ -175,8 +222,8 @@ class UnregisterTable(Operation):
 
 
 class RenameTable(Operation):
-    def __init__(self, step: Step) -> None:
-        super().__init__(step)
+    def __init__(self, step: Step, read_file: Read) -> None:
+        super().__init__(step, read_file)
         self.wanted = (Wanted(Verb.MOVE, table_key(step.target), table_key(step.other)),)
         self.subjects, self.claimed = (step.target,), (step.other,)
 
@@ -197,24 +244,3 @@ def _update(name: Identifier, requirements: Sequence[Json], updates: Sequence[Js
 def _commits(step: Step, wanted: Sequence[Wanted]) -> list[TableCommit]:
     names = (step.target, step.other)
     return [TableCommit(name, want.request["requirements"], want.request["updates"]) for name, want in zip(names, wanted, strict=False)]
-
-
-def _appending(step: Step, metadata: Json) -> tuple[list[Json], list[Json]]:
-    """Requirements and updates of a snapshot on top of main's head in `metadata`."""
-    head = metadata.get("current-snapshot-id")
-    head = None if head == -1 else head
-    snapshot: dict[str, Any] = {
-        "snapshot-id": int(step.id[1:]),
-        "sequence-number": metadata["last-sequence-number"] + 1,
-        "timestamp-ms": metadata["last-updated-ms"] + 1,
-        "manifest-list": manifest_list_of(metadata["location"], step.id),
-        "summary": {"operation": "append"},
-        "schema-id": 0,
-    }
-    if head is not None:
-        snapshot["parent-snapshot-id"] = head
-    reference = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": snapshot["snapshot-id"]}
-    return [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": head}], [
-        {"action": "add-snapshot", "snapshot": snapshot},
-        reference,
-    ]

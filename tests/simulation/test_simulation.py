@@ -16,7 +16,7 @@ CHECKED = 20
 TESTED = 400
 """Seeds of `make test`, those included."""
 A_TURN = 20
-COMPLAINED = (555, 678, 1024, 1063, 1235, 1445, 1464, 3562, 3585, 5636, 7696, 7982, 8236)
+COMPLAINED = (555, 678, 1024, 1063, 1235, 1445, 3562, 3585, 5636, 7696, 7982, 8236)
 """Seeds beyond those, of the first million operations. 1063, 1235, 7696 and 8236 met defects; on the others the simulator was wrong."""
 
 

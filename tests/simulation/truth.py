@@ -20,7 +20,7 @@ from catalog_format.node_codec import decode_node, decode_root
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.pb import transaction_pb2 as tpb
 from tests.simulation.disk import URL, Disk, path_of
-from tests.simulation.engine import names_in
+from tests.simulation.engine import disorder, is_own_list, live_rows, names_in
 from tests.simulation.states import DEFAULT_PROPERTY, Thing, Things, Wanted, is_user_key
 
 UNFINISHED = {TransactionStatus.OPEN, TransactionStatus.SEALED}
@@ -131,6 +131,8 @@ class Truth:
         self._needed_by: dict[str, frozenset[str]] = {}
         self._files_of: dict[str, frozenset[str]] = {}
         self._shown: dict[frozenset[str], frozenset[str]] = {}
+        self.disorder: list[str] = []
+        """What is wrong with snapshots of tables that were looked at."""
         self.latest = disk.latest
 
     @cached_property
@@ -212,6 +214,13 @@ class Truth:
             found = self._things[key[:1], definition] = self._read_thing(key, definition)
         return found
 
+    @property
+    def joined(self) -> int:
+        """How many snapshots got manifest lists of the catalog's own."""
+        metadata = {thing.location for things in self.states for thing in things.values() if thing.snapshots and thing.location}
+        lists = {snapshot["manifest-list"] for location in metadata for snapshot in self._metadata(path_of(location))["snapshots"]}
+        return sum(not is_own_list(location) for location in lists)
+
     def outcome(self, transaction_id: str) -> pb.Outcome | None:
         """The verdict in the tree of any version."""
         return self._outcomes.get(transaction_id)
@@ -292,7 +301,13 @@ class Truth:
         location = message.metadata_location.replace("./", f"{URL}/", 1)
         metadata = self._metadata(path_of(location))
         properties = {name: value for name, value in metadata.get("properties", {}).items() if name != DEFAULT_PROPERTY}
-        return Thing(properties, tuple(snapshot["snapshot-id"] for snapshot in metadata.get("snapshots", [])), location)
+        snapshots = tuple(snapshot["snapshot-id"] for snapshot in metadata.get("snapshots", []))
+        rows = live_rows(self._read, metadata) if snapshots else ()
+        self.disorder += [f"{location}: {problem}" for problem in disorder(self._read, metadata)]
+        return Thing(properties, snapshots, location, rows)
+
+    def _read(self, location: str) -> bytes:
+        return self._files[path_of(location)]
 
     def _metadata(self, path: str) -> Any:
         data = self._files[path]
