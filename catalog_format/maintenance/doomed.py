@@ -71,7 +71,7 @@ class DoomedFiles:
         for each metadata file, manifest list and manifest that is neither doomed nor was read before; stops when nothing is left.
         """
         problems: list[str] = []
-        level = [TableFile(FileRole.METADATA, location) for location in metadata_locations]
+        level = [TableFile(FileRole.METADATA, location) for location in sorted(metadata_locations)]
         while level and self.left:
             following: list[TableFile] = []
             jobs = (partial(self._spare_below, file, following, problems, gaps) for file in level)

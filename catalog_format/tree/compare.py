@@ -90,7 +90,7 @@ async def _differing_buffers(
     """Differences of the keys in [low, high) that one of the two write buffers holds, with what lies below where it shows through."""
     before = {entry.key: entry for entry in old.buffer.entries(*span(old.buffer, low, high))}
     after = {entry.key: entry for entry in new.buffer.entries(*span(new.buffer, low, high))}
-    unlike = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
+    unlike = [key for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)]
 
     def surely_written(key: bytes) -> bool:
         return proven is not None and key in after and after[key].value is not None and after[key].stamp > proven
@@ -98,7 +98,7 @@ async def _differing_buffers(
     below_old = await lookup_below(old, [key for key in unlike if key not in before and not surely_written(key)], source)
     below_new = await lookup_below(new, [key for key in unlike if key not in after], source)
     answers = (Difference(key, _live(before.get(key, below_old.get(key))), _live(after.get(key, below_new.get(key)))) for key in unlike)
-    return sorted((answer for answer in answers if answer.old != answer.new), key=lambda answer: answer.key)
+    return [answer for answer in answers if answer.old != answer.new]
 
 
 async def _joined(old_leaves: Sequence[Spot], new_leaves: Sequence[Spot], source: NodeSource) -> AsyncGenerator[Difference, None]:
