@@ -56,7 +56,7 @@ class TransactionCoordinator:
     ) -> TransactionInfo:
         if not is_transaction_id(transaction_id):
             raise InvalidArgumentError(
-                f"Transaction id {transaction_id!r} must be 1 to 128 letters, digits, '_', and (not first) '.' or '-'"
+                f"Transaction id {transaction_id!r} must be 1 to 128 letters, digits, '_', and (not first) '.' or '-', and not end in '.gz'"
             )
         lifetime = DEFAULT_TTL_MS if ttl_ms is None else ttl_ms
         if not 0 < lifetime <= MAX_TTL_MS:

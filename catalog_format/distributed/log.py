@@ -18,8 +18,8 @@ from catalog_format.pb import transaction_pb2 as pb
 from catalog_format.storage import Storage
 
 APPEND_DEADLINE_S = 30.0
-# An id names files, so it must not look like "." or like a temporary one.
-_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+# An id names files, so it must not look like "." or like a temporary one, nor like the end of a compressed one's name.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(?<!\.gz)")
 CACHED_IMAGES = 4096
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,6 +55,12 @@ def decode_rows(data: bytes, location: str) -> AvroRows:
         raise CorruptFileError(f"{location} cannot be read as an Avro file of Iceberg's: {error or type(error).__name__}") from error
 
 
+def rows_in(data: bytes) -> tuple[dict[str, Any], Iterator[Row]]:
+    """The writer's schema and the rows, one at a time, for who needs little of each. Damaged bytes raise anything, at any row."""
+    schema, _, rows = _opened(data)
+    return schema, map(_as_row, rows)
+
+
 def encode_rows(schema: Mapping[str, Any], metadata: Mapping[str, str], rows: Iterable[Row], location: str) -> bytes:
     """The file to be written at a location: the same arguments give the same bytes."""
     out = io.BytesIO()
@@ -64,6 +70,11 @@ def encode_rows(schema: Mapping[str, Any], metadata: Mapping[str, str], rows: It
 
 
 def _decoded(data: bytes) -> AvroRows:
+    schema, metadata, rows = _opened(data)
+    return AvroRows(schema, metadata, tuple(map(_as_row, rows)))
+
+
+def _opened(data: bytes) -> tuple[dict[str, Any], dict[str, str], Iterable[AvroMessage]]:
     source = io.BytesIO(data)
     header: Any = fastavro.schemaless_reader(source, _HEADER, None)
     schema = orjson.loads(header["meta"][_SCHEMA_KEY])
@@ -73,9 +84,8 @@ def _decoded(data: bytes) -> AvroRows:
     fastavro.schemaless_writer(plain, _HEADER, header)
     plain.write(data[source.tell() :])
     plain.seek(0)
-    rows: list[AvroMessage] = list(fastavro.reader(plain))
     metadata = {key: value.decode() for key, value in header["meta"].items() if not key.startswith(_RESERVED_PREFIX)}
-    return AvroRows(schema, metadata, tuple(_as_row(row) for row in rows))
+    return schema, metadata, fastavro.reader(plain)
 
 
 def _as_row(row: AvroMessage) -> Row:

@@ -11,6 +11,8 @@ from catalog_format.storage.names import check_path
 from catalog_format.storage.opening import split_location
 
 _RELATIVE = "./"
+_LOCAL = "file://"
+_SLASHES = re.compile("/{2,}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]")
 
 # The catalog's own folders, below its root; `data` alone is for engines.
@@ -21,23 +23,44 @@ class Locations:
     """Turns locations around for a catalog at `root_url`, so that the catalog's own files can be moved as a folder."""
 
     def __init__(self, root_url: str) -> None:
-        self._root = normalised(root_url).rstrip("/") + "/"
+        self._store, folder = _spelled(root_url)
+        self._folder = f"{folder.rstrip('/')}/" if folder else ""
+        self._root = f"{self._store}/{self._folder}"
         self._place = place_of(root_url) + "/"
 
     def to_relative(self, location: str) -> str:
         """`./…` for what lies below the root; other locations as they are."""
-        plain = normalised(location)
-        return _RELATIVE + plain[len(self._root) :] if plain.startswith(self._root) else location
+        below = self.below_root(location)
+        return location if below is None else _RELATIVE + below
 
     def to_absolute(self, location: str) -> str:
         return self._root + location[len(_RELATIVE) :] if location.startswith(_RELATIVE) else location
 
     def below_root(self, location: str) -> str | None:
-        """The path relative to the root, None for a location elsewhere."""
-        if location.startswith(self._root):
-            return location[len(self._root) :]
-        relative = self.to_relative(location)
-        return relative[len(_RELATIVE) :] if relative.startswith(_RELATIVE) else None
+        """The path relative to the root, as the store has it; None for a location elsewhere. Takes stored ones (`./…`) as well."""
+        if location.startswith(_RELATIVE):
+            return location[len(_RELATIVE) :]
+        if location.startswith(self._root) and "//" not in location[len(self._root) - 1 :]:
+            return location[len(self._root) :] or None
+        try:
+            store, path = _spelled(location)
+        except InvalidArgumentError:
+            return None
+        if store == _LOCAL:
+            path = _SLASHES.sub("/", path)
+        if store != self._store or not path.startswith(self._folder):
+            return None
+        path = path[len(self._folder) :]
+        # Behind two slashes an object store has other files than behind one; they have no path below a store's root.
+        return None if not path or path.startswith("/") else path
+
+    def place_below_root(self, location: str) -> str | None:
+        """The same in the one spelling of all that may be one place (see `place_of`), for comparing only."""
+        try:
+            place = place_of(self.to_absolute(location))
+        except InvalidArgumentError:
+            return None
+        return place[len(self._place) :] if place.startswith(self._place) else None
 
     def check(self, location: str) -> str:
         """The location, if tables may keep files there. Raises `InvalidArgumentError`.
@@ -78,18 +101,13 @@ def place_of(location: str) -> str:
     return f"{scheme}://{authority}{plain if plain != '/' else ''}"
 
 
+def _spelled(location: str) -> tuple[str, str]:
+    """(store, path within it) of a location, in one spelling but for the path. Raises `InvalidArgumentError`."""
+    scheme, authority, path = split_location(location)
+    return f"{scheme}://{authority}", path
+
+
 def _as_folder(name: str) -> str:
     """A name as part of a path; a leading dot would make it "..", or a hidden file."""
     plain = _UNSAFE.sub("_", name)
     return f"_{plain[1:]}" if plain.startswith(".") else plain
-
-
-def normalised(location: str) -> str:
-    """One spelling for local files, which Java writes as `file:/…` and as `file:///…`."""
-    if location.startswith("file:/"):
-        return "file:///" + location[len("file:") :].lstrip("/")
-    if location.startswith("/"):
-        return "file://" + location
-    if location.startswith(("s3a://", "s3n://")):
-        return "s3://" + location.split("://", 1)[1]
-    return location

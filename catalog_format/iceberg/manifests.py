@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from catalog_format.errors import CorruptFileError
-from catalog_format.iceberg.avro_rows import decode_rows
+from catalog_format.iceberg.avro_rows import rows_in
 
 _MANIFEST_PATH: Final = 500
 _MANIFEST_LENGTH: Final = 501
@@ -34,13 +34,13 @@ class ListedManifest(NamedTuple):
 
 def manifests_in(data: bytes, location: str) -> list[ListedManifest]:
     """The manifests that a manifest list names. Raises `CorruptFileError`."""
-    file = decode_rows(data, location)
     with _damage_told(location):
-        names = _names(file.schema)
+        schema, rows = rows_in(data)
+        names = _names(schema)
         path = _needed(names, _MANIFEST_PATH, "manifest_path", location)
         optional = [names.get(field, "") for field in (_MANIFEST_LENGTH, _ADDED_FILES, _EXISTING_FILES)]
         found = []
-        for row in file.rows:
+        for row in rows:
             length, added, existing = (row.get(name) for name in optional)
             found.append(ListedManifest(row[path], length, added == 0 and existing == 0))
         return found
@@ -53,22 +53,24 @@ def live_files_in(data: bytes, location: str, length: int | None = None) -> list
     """
     if length is not None and len(data) != length:
         raise CorruptFileError(f"Manifest {location} has {len(data)} bytes instead of {length}: restore it")
-    file = decode_rows(data, location)
     with _damage_told(location):
-        names = _names(file.schema)
+        schema, rows = rows_in(data)
+        names = _names(schema)
         status, of_file = _needed(names, _STATUS, "status", location), _needed(names, _DATA_FILE, "data_file", location)
-        within = next(field["type"] for field in file.schema["fields"] if field["name"] == of_file)
+        within = next(field["type"] for field in schema["fields"] if field["name"] == of_file)
         path = _needed(_names(within), _FILE_PATH, "file_path", location)
-        return list(dict.fromkeys(row[of_file][path] for row in file.rows if row[status] != _DELETED))
+        return list(dict.fromkeys(row[of_file][path] for row in rows if row[status] != _DELETED))
 
 
 @contextmanager
 def _damage_told(location: str) -> Iterator[None]:
-    """Whatever is missing in an Avro file that could be decoded is told as damage of it."""
+    """Damaged bytes lead a decoder anywhere; each way out means the same."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise CorruptFileError(f"{location} cannot be read as an Avro file of Iceberg's: {error!r} in its fields") from error
+    except CorruptFileError:
+        raise
+    except Exception as error:
+        raise CorruptFileError(f"{location} cannot be read as an Avro file of Iceberg's: {error!r}") from error
 
 
 def _names(record: Mapping[str, Any]) -> dict[int, str]:

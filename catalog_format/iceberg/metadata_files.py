@@ -134,7 +134,8 @@ def is_own_file(path: str) -> bool:
     return _OWN_NAME.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def transaction_of(path: str) -> str | None:
-    """The distributed transaction that a metadata file was written for, as its name says."""
+def transactions_of(path: str) -> tuple[str, ...]:
+    """The distributed transactions that a metadata file may have been written for, as its name says: `x.gz` may be `x`, compressed."""
     match = _OWN_NAME.fullmatch(path.rpartition("/")[2])
-    return match["transaction"] if match else None
+    transaction = match["transaction"] if match else None
+    return () if transaction is None else (transaction, f"{transaction}.gz")

@@ -15,7 +15,7 @@ from functools import partial
 from catalog_format import paths
 from catalog_format.changes import Upkeep
 from catalog_format.errors import ContendedError, LostFileError, NoSuchVersionError
-from catalog_format.iceberg.metadata_files import is_own_file, transaction_of
+from catalog_format.iceberg.metadata_files import is_own_file, transactions_of
 from catalog_format.maintenance.parts import Parts, Progress, each, silent
 from catalog_format.maintenance.purge import PATIENCE_MS, PurgeReport, due_wishes, purge_due, wishes_in
 from catalog_format.maintenance.reach import Reach
@@ -146,7 +146,7 @@ class _Needed:
 
     def has(self, path: str) -> bool:
         # A transaction writes a metadata file before the state that names it.
-        return path in self._reach.files or transaction_of(path) in self._open
+        return self._reach.needs(path) or not self._open.isdisjoint(transactions_of(path))
 
     async def read(self, version: int) -> Root:
         """The root of a version that is to be kept. Raises `_GivenUpMeanwhileError` if it is a stub."""

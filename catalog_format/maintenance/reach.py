@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 from collections.abc import Container, Iterable
 
 from catalog_format import paths
@@ -28,6 +29,8 @@ class Reach:
         """Those of them that the newest version so far has no more: only an older one can show them."""
         self._newest = -1
         self.files: set[str] = set()
+        self._elsewhere: set[str] = set()
+        """Names of metadata files that do not seem to lie below the root."""
         self.tables: set[str] = set()
         """Metadata files of the tables that these versions show, as definitions name them."""
 
@@ -98,6 +101,15 @@ class Reach:
             self.files.add(path)
         return await read_definition(value, self._parts.storage)
 
+    def needs(self, path: str) -> bool:
+        """Whether one of these versions names a file, however it spells the file's location."""
+        return path in self.files or posixpath.normpath(path) in self.files or posixpath.basename(path) in self._elsewhere
+
     def _add_locations(self, locations: Iterable[str]) -> None:
-        below = (self._parts.locations.below_root(location) for location in locations)
-        self.files.update(path for path in below if path is not None)
+        for location in locations:
+            path = self._parts.locations.place_below_root(location)
+            if path is not None:
+                self.files.add(path)
+            else:
+                # Some links and mounts lead below the root after all, and nobody can tell. The names are unique enough.
+                self._elsewhere.add(posixpath.basename(location))

@@ -106,7 +106,7 @@ def _listing_after_the_epoch() -> Iterator[None]:
 
 
 def _without_names() -> AbstractContextManager[None]:
-    return replaced(collecting, "transaction_of", lambda path: None)
+    return replaced(collecting, "transactions_of", lambda path: ())
 
 
 DELETION = (
