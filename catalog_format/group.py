@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from catalog_format.changes import (
@@ -169,6 +170,8 @@ class GroupStager:
         """Every member ends in exactly one of the group's lists."""
         group = Group(reader.root, Stage(reader, self._kinds, now_ms), now_ms)
         by_client_key: dict[str, Member] = {}
+        if len(members) > 1:
+            await self._look_ahead(reader, members)
         for member in members:
             try:
                 if isinstance(member.wish, SealedChangeSet):
@@ -177,9 +180,28 @@ class GroupStager:
                     await self._stage_plain(group, reader, member, member.wish, by_client_key)
             except ObjectInUseError:
                 group.deferred.append(member)
-            except (TreelineError, OSError) as error:
+            except Exception as error:
+                # Whatever it is, it is this member's: the others are not to suffer from it.
                 group.decided.append((member, error))
         return group
+
+    async def _look_ahead(self, reader: Reader, members: Sequence[Member]) -> None:
+        """Have read together what members that meet others on an object would read one after the other."""
+        wanted = []
+        written = set[bytes]()
+        for wish in (member.wish for member in members):
+            base_version = wish.base_version if isinstance(wish, SealedChangeSet) else None
+            for change in wish.changes:
+                kind = self._kinds.get(type_of(change.key))
+                if kind is None or change.verb is not Verb.UPDATE:
+                    continue
+                with suppress(TreelineError, OSError):
+                    if change.key in written or (base_version is not None and await reader.stamp(change.key) > base_version):
+                        definition = await reader.definition(change.key)
+                        if definition is not None:
+                            wanted.append(kind.look_ahead(definition, change, replays=base_version is not None))
+            written.update(key for change in wish.changes for key in change.keys)
+        await asyncio.gather(*wanted)
 
     async def _stage_plain(self, group: Group, reader: Reader, member: Member, wish: ChangeSet, by_client_key: dict[str, Member]) -> None:
         if wish.idempotency is not None:

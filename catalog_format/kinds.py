@@ -85,6 +85,10 @@ class ObjectKind(Protocol):
         """
         ...
 
+    async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:
+        """Read what `replay` (or `reconcile`, if not `replays`) of an UPDATE will probably ask for. Failing, it says nothing."""
+        ...
+
     def files(self, definition: bytes) -> Sequence[str]:
         """Locations of the files that a definition names, and that must last as long as it is shown."""
         ...

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,10 +46,11 @@ class AvroRows:
     rows: tuple[Row, ...]
 
 
-def decode_rows(data: bytes, location: str) -> AvroRows:
-    """Raises `CorruptFileError` for bytes that are no such file."""
+def decode_rows(data: bytes, location: str, without: Container[int] = ()) -> AvroRows:
+    """All rows, without the fields of these ids. Raises `CorruptFileError` for bytes that are no such file."""
     try:
-        return _decoded(data)
+        schema, metadata, rows = _opened(data, without)
+        return AvroRows(schema, metadata, tuple(map(_as_row, rows)))
     except Exception as error:
         # Damaged bytes lead a decoder anywhere; each way out means the same.
         raise CorruptFileError(f"{location} cannot be read as an Avro file of Iceberg's: {error or type(error).__name__}") from error
@@ -57,7 +58,7 @@ def decode_rows(data: bytes, location: str) -> AvroRows:
 
 def rows_in(data: bytes) -> tuple[dict[str, Any], Iterator[Row]]:
     """The writer's schema and the rows, one at a time, for who needs little of each. Damaged bytes raise anything, at any row."""
-    schema, _, rows = _opened(data)
+    schema, _, rows = _opened(data, ())
     return schema, map(_as_row, rows)
 
 
@@ -69,12 +70,7 @@ def encode_rows(schema: Mapping[str, Any], metadata: Mapping[str, str], rows: It
     return out.getvalue()
 
 
-def _decoded(data: bytes) -> AvroRows:
-    schema, metadata, rows = _opened(data)
-    return AvroRows(schema, metadata, tuple(map(_as_row, rows)))
-
-
-def _opened(data: bytes) -> tuple[dict[str, Any], dict[str, str], Iterable[AvroMessage]]:
+def _opened(data: bytes, without: Container[int]) -> tuple[dict[str, Any], dict[str, str], Iterable[AvroMessage]]:
     source = io.BytesIO(data)
     header: Any = fastavro.schemaless_reader(source, _HEADER, None)
     schema = orjson.loads(header["meta"][_SCHEMA_KEY])
@@ -85,7 +81,16 @@ def _opened(data: bytes) -> tuple[dict[str, Any], dict[str, str], Iterable[AvroM
     plain.write(data[source.tell() :])
     plain.seek(0)
     metadata = {key: value.decode() for key, value in header["meta"].items() if not key.startswith(_RESERVED_PREFIX)}
-    return schema, metadata, fastavro.reader(plain)
+    wanted = None if without == () else fastavro.parse_schema(_physical(_without(schema, without)))
+    return schema, metadata, fastavro.reader(plain, wanted)
+
+
+def _without(avro: Any, field_ids: Container[int]) -> Any:
+    """A record's schema without the fields of these ids, also in the records within it."""
+    if not isinstance(avro, dict) or "fields" not in avro:
+        return avro
+    kept = (field for field in avro["fields"] if field.get("field-id") not in field_ids)
+    return avro | {"fields": [field | {"type": _without(field["type"], field_ids)} for field in kept]}
 
 
 def _as_row(row: AvroMessage) -> Row:

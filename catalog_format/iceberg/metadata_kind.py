@@ -104,6 +104,9 @@ class MetadataKind(ABC):
     ) -> tuple[MetadataState, Change]:
         raise refusal
 
+    async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:  # noqa: B027 - for most there is nothing
+        """Nothing but metadata is asked for."""
+
     def files(self, definition: bytes) -> Sequence[str]:
         return (self._location_in(definition),)
 

@@ -71,6 +71,9 @@ class NamespaceKind:
             winner = self.apply(identifier, winner, change, context)
         return winner
 
+    async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:
+        """Nothing is asked for."""
+
     async def reconcile(
         self, identifier: Identifier, state: NamespaceDefinition, change: Change, context: ApplyContext, refusal: ConflictError
     ) -> tuple[NamespaceDefinition, Change]:

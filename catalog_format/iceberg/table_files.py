@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple
@@ -86,6 +87,8 @@ async def read_table_file(place: Callable[[str], tuple[Storage, str]], location:
     except FileNotFoundError:
         raise MissingFileError(f"File is missing: {location}") from None
     except OSError as error:
+        if isinstance(error, IsADirectoryError | NotADirectoryError) or error.errno in {errno.ELOOP, errno.ENAMETOOLONG}:
+            raise CorruptFileError(f"{location} is no file: {error}") from error
         raise StoreUnavailableError(f"{location} could not be read: {error}") from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +16,11 @@ from catalog_format.errors import (
     CorruptFileError,
     MissingFileError,
     NoSuchTableError,
+    NotACatalogError,
     RequirementFailedError,
+    StoreDeniedError,
+    TreelineError,
+    UnsupportedError,
 )
 from catalog_format.iceberg.joining import Joined, TableJoiner
 from catalog_format.iceberg.locations import Locations
@@ -30,7 +35,7 @@ from catalog_format.iceberg.metadata import (
     table_metadata_from_updates,
 )
 from catalog_format.iceberg.metadata.properties import property_as_bool
-from catalog_format.iceberg.metadata.table_fields import current_schema_id_of, properties_of, refs_of
+from catalog_format.iceberg.metadata.table_fields import current_schema_id_of, list_of, properties_of, refs_of
 from catalog_format.iceberg.metadata_files import MetadataFiles
 from catalog_format.iceberg.metadata_kind import MetadataKind
 from catalog_format.iceberg.metadata_state import Json, MetadataState
@@ -117,15 +122,28 @@ class TableKind(MetadataKind):
         request = orjson.loads(change.request)
         updates = request.get("updates", [])
         expected, others = _expected_heads(request.get("requirements", []))
+        present = {snapshot["snapshot-id"] for snapshot in list_of(state.metadata, "snapshots")}
+        if any(update.get("snapshot", {}).get("snapshot-id") in present for update in updates):
+            # The same request again: it expects what was there before itself.
+            raise refusal
         if {update.get("action") for update in updates} != _APPEND or _moved_refs(updates) != expected.keys():
             raise refusal
         self._check(identifier, state.metadata, others)
         try:
-            joined = await self._joined(state, expected, updates, None, appends_only=True)
+            joined = await self._joined(state, expected, _on_branches_as_they_are(state.metadata, updates), None, appends_only=True)
         except ConflictError as conflict:
             raise RequirementFailedError(f"{refusal.message}; it was not joined with what came first: {conflict.message}") from conflict
         after = self._after(state, joined, context)
         return after, replace(change, request=update_request(others, joined.updates))
+
+    async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:
+        """Own manifest lists: those of others are mostly known, being others' own."""
+        if b'"add-snapshot"' not in change.request:
+            return
+        with suppress(TreelineError, OSError):
+            if replays or property_as_bool(properties_of((await self.open(definition)).metadata), REBASE_APPENDS, False):
+                added = (update.get("snapshot") or {} for update in orjson.loads(change.request).get("updates", []))
+                await self._joiner.look_ahead([snapshot["manifest-list"] for snapshot in added if "manifest-list" in snapshot])
 
     async def _joined(
         self,
@@ -140,7 +158,7 @@ class TableKind(MetadataKind):
             return await self._joiner.join(
                 winner.metadata, heads, updates, schema_id=schema_id, pending=winner.files, appends_only=appends_only
             )
-        except (MissingFileError, CorruptFileError) as error:
+        except (MissingFileError, CorruptFileError, StoreDeniedError, NotACatalogError, UnsupportedError) as error:
             # Asked again it would be the same: a sealed transaction could never end, and would hold its base for ever.
             raise ConflictError(f"what both changed cannot be compared: {error.message}") from error
 
@@ -162,6 +180,24 @@ class TableKind(MetadataKind):
 
 def _moved_refs(updates: Sequence[Json]) -> set[str]:
     return {update["ref-name"] for update in updates if update["action"] == "set-snapshot-ref"}
+
+
+def _on_branches_as_they_are(metadata: Json, updates: Sequence[Json]) -> list[Json]:
+    """The updates with what is known now of the branches that they move: who appends means none of that to change.
+
+    Raises `ConflictError` for what is no branch any more.
+    """
+    refs = refs_of(metadata)
+    found = []
+    for update in updates:
+        standing = refs.get(update["ref-name"]) if update["action"] == "set-snapshot-ref" else None
+        if standing is None:
+            found.append(update)
+            continue
+        if standing.get("type") != "branch":
+            raise ConflictError(f"{update['ref-name']} is no branch any more")
+        found.append({"action": update["action"], "ref-name": update["ref-name"], **standing, "snapshot-id": update["snapshot-id"]})
+    return found
 
 
 def _expected_heads(requirements: Sequence[Json]) -> tuple[dict[str, int | None], list[Json]]:

@@ -30,7 +30,7 @@ def places(winner: Json, heads: Mapping[str, int | None], updates: Sequence[Json
     own = {update["snapshot"]["snapshot-id"]: update["snapshot"] for update in updates if update["action"] == "add-snapshot"}
     known = {snapshot["snapshot-id"]: snapshot for snapshot in list_of(winner, "snapshots")}
     homes = _homes(own, heads, updates)
-    _check_refs(winner, heads, own, updates, set(homes.values()))
+    _check_refs(winner, heads, own, updates, homes)
     found = dict[int, Place]()
     for snapshot_id, snapshot in own.items():
         parent = snapshot.get("parent-snapshot-id")
@@ -43,6 +43,7 @@ def places(winner: Json, heads: Mapping[str, int | None], updates: Sequence[Json
             found[snapshot_id] = Place(snapshot, parent, ())
         else:
             raise ConflictError(f"{parent}, the parent of snapshot {snapshot_id}, was removed meanwhile")
+    _check_published(winner, heads, own, updates, homes, found)
     return list(found.values())
 
 
@@ -69,7 +70,9 @@ def _root(own: Mapping[int, Json], snapshot_id: int) -> int:
     return snapshot_id
 
 
-def _check_refs(winner: Json, heads: Mapping[str, int | None], own: Mapping[int, Json], updates: Sequence[Json], homes: set[str]) -> None:
+def _check_refs(
+    winner: Json, heads: Mapping[str, int | None], own: Mapping[int, Json], updates: Sequence[Json], homes: Mapping[int, str]
+) -> None:
     for update in updates:
         if update["action"] != "set-snapshot-ref":
             continue
@@ -81,8 +84,24 @@ def _check_refs(winner: Json, heads: Mapping[str, int | None], own: Mapping[int,
             raise ConflictError(f"both created branch or tag {name}")
         if now is None:
             raise ConflictError(f"branch or tag {name} was dropped meanwhile")
-        if update["snapshot-id"] not in own or name not in homes:
+        if update["snapshot-id"] not in own or homes.get(_root(own, update["snapshot-id"])) != name:
             raise ConflictError(f"both moved branch or tag {name}, and the own move does not add to what it led to")
+
+
+def _check_published(
+    winner: Json,
+    heads: Mapping[str, int | None],
+    own: Mapping[int, Json],
+    updates: Sequence[Json],
+    homes: Mapping[int, str],
+    found: Mapping[int, Place],
+) -> None:
+    """A branch that is moved to what was made on another one would show what others put there meanwhile, unseen by who moves it."""
+    for update in updates:
+        if update["action"] == "set-snapshot-ref" and update["snapshot-id"] in own and heads.get(update["ref-name"]) is not None:
+            home = homes.get(_root(own, update["snapshot-id"]))
+            if home not in {None, update["ref-name"]} and found[update["snapshot-id"]].rivals:
+                raise ConflictError(f"branch or tag {update['ref-name']} is moved to branch {home}, to which others have added meanwhile")
 
 
 def _head(winner: Json, name: str) -> int | None:

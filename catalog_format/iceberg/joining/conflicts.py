@@ -57,10 +57,11 @@ class FileChanges:
         adds_data_only = bool(self.added) and len(self.added_data) == len(self.added)
         return self.operation == "overwrite" and not self.replaces_partitions and adds_data_only and not self.removed
 
-    @property
-    def keeps_data_sequence_numbers(self) -> bool:
-        """Whether all its data files are as old as those they stand for: then later equality deletes reach them as well."""
-        return bool(self.added_data) and all(file.data_sequence_number is not None for file in self.added_data)
+    def is_older_than(self, sequence_number: int | None) -> bool:
+        """Whether all its data files say that they are as old as those they stand for, and older than that: later equality deletes
+        reach them as well."""
+        said = [file.data_sequence_number for file in self.added_data]
+        return bool(said) and all(one is not None and (sequence_number is None or one < sequence_number) for one in said)
 
     @property
     def minds_additions(self) -> bool:
@@ -68,18 +69,19 @@ class FileChanges:
         return bool(self.added_equality_deletes) or self.replaces_partitions or self.is_blind_overwrite
 
 
-def conflict(own: FileChanges, rival: FileChanges, *, serializable: bool = False) -> str | None:
+def conflict(own: FileChanges, rival: FileChanges, *, serializable: bool = False, own_from: int | None = None) -> str | None:
     """Why `own` cannot be put on top of `rival`, naming operations and file or partition; None if it can.
 
-    `serializable`: rows that the rival added may be ones that the own delete or overwrite would have met.
+    `serializable`: rows that the rival added may be ones that the own delete or overwrite would have met. `own_from`: the sequence
+    number that the first of the own snapshots was made with; a file that says this or more moves behind the rival's.
     """
-    reason = next(_reasons(own, rival, serializable), None)
+    reason = next(_reasons(own, rival, serializable, own_from), None)
     return None if reason is None else f"{own.operation} and {rival.operation}: {reason}"
 
 
-def _reasons(own: FileChanges, rival: FileChanges, serializable: bool) -> Iterator[str]:
+def _reasons(own: FileChanges, rival: FileChanges, serializable: bool, own_from: int | None) -> Iterator[str]:
     yield from _removed_by_both(own, rival)
-    yield from _deletes_for_removed(own, rival)
+    yield from _deletes_for_removed(own, rival, own_from)
     yield from _deletes_for_gone(own, rival)
     yield from _vectors_of_both(own, rival)
     yield from _rows_of_both(own, rival)
@@ -103,12 +105,12 @@ def _removed_by_both(own: FileChanges, rival: FileChanges) -> Iterator[str]:
             yield f"both removed {file.id}"
 
 
-def _deletes_for_removed(own: FileChanges, rival: FileChanges) -> Iterator[str]:
+def _deletes_for_removed(own: FileChanges, rival: FileChanges, own_from: int | None) -> Iterator[str]:
     """The rival deleted rows of data files that own rewrote or removed without knowing."""
     if not own.removed_data:
         return
     applying = _Applying(rival.added_position_deletes)
-    by_equality = () if own.keeps_data_sequence_numbers else rival.added_equality_deletes
+    by_equality = () if own.is_older_than(own_from) else rival.added_equality_deletes
     reach = _reach(by_equality)
     for file in own.removed_data:
         found = applying.to(file)

@@ -80,17 +80,18 @@ async def changes_of(reader: ManifestReader, change: Delta) -> FileChanges:
     """The files that a snapshot added and removed; reads the manifests that it added, and those it replaced if they have to tell."""
     added, removed, kept = list[ContentFile](), dict[FileId, ContentFile](), set[FileId]()
     telling = [one for one in change.added if not (change.accounts_for_all and one.added_files == 0 and one.deleted_files == 0)]
-    for manifest in await reader.manifests(telling):
+    async for manifest in reader.manifests(telling):
         for entry in manifest.entries:
             is_own = entry.snapshot_id == change.snapshot["snapshot-id"]
-            if entry.status is Status.DELETED and is_own:
+            # Some writers give a removal the id of the snapshot that had added the file; if the counts prove it, it is one all the same.
+            if entry.status is Status.DELETED and (is_own or change.accounts_for_all):
                 removed[entry.file.id] = entry.file
             elif entry.status is Status.ADDED and is_own:
                 added.append(entry.file)
             elif entry.status is not Status.DELETED:
                 kept.add(entry.file.id)
     if not change.accounts_for_all:
-        for manifest in await reader.manifests(change.replaced):
+        async for manifest in reader.manifests(change.replaced):
             for entry in manifest.live():
                 if entry.file.id not in kept:
                     removed[entry.file.id] = entry.file

@@ -54,6 +54,10 @@ class TableJoiner:
             REPEATED_CACHE, getsizeof=lambda relisted: sum(len(file.data) for file in relisted.files)
         )
 
+    async def look_ahead(self, manifest_lists: Sequence[str]) -> None:
+        """Read manifest lists that will be joined, together. Failing, it says nothing."""
+        await self._reader.look_ahead(manifest_lists)
+
     async def join(
         self,
         winner: Json,
@@ -132,6 +136,10 @@ class _Run:
         manifests = lists[former["manifest-list"]]
         before = below.former if below is not None else () if made_on is None else lists[self._snapshot(made_on)["manifest-list"]]
         change = delta(former, manifests, before)
+        if self._version > 1 and not former.get("sequence-number") and not all(manifest.only_adds for manifest in change.added):
+            raise ConflictError(
+                f"{change.operation}: it was made for format 1, and what it kept would have no sequence numbers in format {self._version}"
+            )
         await self._validation.check(change, place.rivals)
         snapshot = self._numbered(former, place.parent)
         numbers = OwnNumbers() if below is None else below.numbers

@@ -13,13 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from catalog_format.errors import CorruptFileError
 from catalog_format.iceberg.avro_rows import AvroRows, Row, decode_rows
-from catalog_format.iceberg.joining.manifest_list import ListedManifest
+from catalog_format.iceberg.joining.manifest_list import DATA, ListedManifest
 
 # Field ids of an entry.
 STATUS, SNAPSHOT_ID, DATA_FILE, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER = 0, 1, 2, 3, 4
 # Field ids of the file within.
 CONTENT, FILE_PATH, PARTITION, RECORD_COUNT = 134, 100, 102, 103
 LOWER_BOUNDS, UPPER_BOUNDS, FIRST_ROW_ID, REFERENCED_DATA_FILE, CONTENT_OFFSET = 125, 128, 142, 143, 144
+# Sizes, counts and bounds of columns, split offsets.
+_STATISTICS: Final = frozenset({108, 109, 110, 111, 125, 128, 132, 137})
 # The column of position deletes that holds the data file's path (a reserved id).
 _DELETE_FILE_PATH_COLUMN: Final = 2147483546
 
@@ -144,11 +146,14 @@ class Manifest:
         return (entry for entry in self.entries if entry.status is not Status.DELETED)
 
 
-def decode_manifest(data: bytes, listed: ListedManifest) -> Manifest:
-    """Raises `CorruptFileError`, also if the manifest is not as long as its list says."""
+def decode_manifest(data: bytes, listed: ListedManifest, *, whole: bool = True) -> Manifest:
+    """If not `whole`, without the statistics of data files, which are most of it: for who looks, and writes nothing.
+
+    Raises `CorruptFileError`, also if the manifest is not as long as its list says.
+    """
     if len(data) != listed.length:
         raise CorruptFileError(f"Manifest {listed.path} has {len(data)} bytes instead of {listed.length}: restore it")
-    return Manifest(listed, decode_rows(data, listed.path))
+    return Manifest(listed, decode_rows(data, listed.path, () if whole or listed.content != DATA else _STATISTICS))
 
 
 def _by_id(fields: list[dict[str, Any]]) -> dict[int, str]:

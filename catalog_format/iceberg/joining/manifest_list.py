@@ -107,12 +107,21 @@ _NEEDED: Final = frozenset({500, 501, 502, 503})
 def decode_manifest_list(data: bytes, location: str) -> tuple[ListedManifest, ...]:
     """Raises `CorruptFileError`."""
     file = decode_rows(data, location)
-    # By id, since the names of some fields have changed over time.
-    names = {field.get("field-id"): field["name"] for field in file.schema["fields"]}
-    if missing := sorted(_NEEDED - names.keys()):
-        raise CorruptFileError(f"{location} is no manifest list: it has no field of id {missing[0]}")
-    read = itemgetter(*(names.get(field.field_id, _ABSENT) for field in _FIELDS))
-    return tuple(_listed(read(row | {_ABSENT: None})) for row in file.rows)
+    try:
+        # By id, since the names of some fields have changed over time.
+        names = {field.get("field-id"): field["name"] for field in file.schema["fields"]}
+        if missing := sorted(_NEEDED - names.keys()):
+            raise CorruptFileError(f"{location} is no manifest list: it has no field of id {missing[0]}")
+        read = itemgetter(*(names.get(field.field_id, _ABSENT) for field in _FIELDS))
+        found = tuple(_listed(read(row | {_ABSENT: None})) for row in file.rows)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise CorruptFileError(f"{location} is no manifest list: {error!r}") from error
+    for manifest in found:
+        if not (isinstance(manifest.path, str) and all(isinstance(value, int) for value in manifest[1:_COUNTS_FROM])):
+            raise CorruptFileError(
+                f"{location} is no manifest list: a manifest is listed as {manifest.path!r}, with {manifest[1:_COUNTS_FROM]}"
+            )
+    return found
 
 
 def encode_manifest_list(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from copy import copy
 from functools import partial
 from typing import TypeVar
@@ -19,8 +19,14 @@ from catalog_format.storage import Storage
 
 T = TypeVar("T")
 
-DECODED_CACHE = 2 * 1024 * 1024
+BYTES_CACHE = 8 * 1024 * 1024
+LIST_CACHE = 2 * 1024 * 1024
 """In bytes of the files; their decoded forms take about ten times as much."""
+MANIFEST_CACHE = 512 * 1024
+"""The same, but statistics of columns take forty times as much."""
+_MOST_AT_ONCE = 16
+_MOST_BYTES_AT_ONCE = 8 * 1024 * 1024
+"""Of manifests that are read together: what Iceberg's writers make of one by default."""
 _LARGE = 16 * 1024
 """In bytes: from here on decoding takes long enough to be done in a thread."""
 
@@ -31,8 +37,9 @@ class ManifestReader:
     def __init__(self, place: Callable[[str], tuple[Storage, str]]) -> None:
         """`place` finds the store of a location, and the path there; it may raise `InvalidArgumentError`."""
         self._place = place
-        self._lists: LRUCache[str, tuple[tuple[ListedManifest, ...], int]] = LRUCache(DECODED_CACHE, getsizeof=lambda entry: entry[1])
-        self._manifests: LRUCache[str, tuple[AvroRows, int]] = LRUCache(DECODED_CACHE, getsizeof=lambda entry: entry[1])
+        self._bytes: LRUCache[str, bytes] = LRUCache(BYTES_CACHE, getsizeof=len)
+        self._lists: LRUCache[str, tuple[tuple[ListedManifest, ...], int]] = LRUCache(LIST_CACHE, getsizeof=lambda entry: entry[1])
+        self._manifests: LRUCache[tuple[str, bool], tuple[AvroRows, int]] = LRUCache(MANIFEST_CACHE, getsizeof=lambda entry: entry[1])
         self._pending: dict[str, bytes] = {}
 
     def above(self, pending: Iterable[NewFile]) -> ManifestReader:
@@ -48,24 +55,23 @@ class ManifestReader:
             return cached[0]
         data = await self._get(location)
         found = await _decoded(len(data), partial(decode_manifest_list, data, location))
-        if len(data) <= DECODED_CACHE:
+        if len(data) <= LIST_CACHE:
             self._lists[location] = (found, len(data))
         return found
 
     async def manifest(self, listed: ListedManifest) -> Manifest:
-        """A manifest that a list names. Raises as `manifest_list`."""
-        cached = self._manifests.get(listed.path)
-        if cached is not None:
-            return Manifest(listed, cached[0])
-        data = await self._get(listed.path)
-        found = await _decoded(len(data), partial(decode_manifest, data, listed))
-        if len(data) <= DECODED_CACHE:
-            self._manifests[listed.path] = (found.file, len(data))
-        return found
+        """A manifest that a list names, whole. Raises as `manifest_list`."""
+        return await self._manifest(listed, True)
 
-    async def manifests(self, listed: Iterable[ListedManifest]) -> list[Manifest]:
-        """Several of them, read together. Raises as `manifest_list`."""
-        return await asyncio.gather(*(self.manifest(one) for one in listed))
+    async def manifests(self, listed: Iterable[ListedManifest]) -> AsyncGenerator[Manifest, None]:
+        """Several of them in order, without statistics. Some are read together, as many as may be held. Raises as `manifest_list`."""
+        for turn in _turns(listed):
+            for manifest in await asyncio.gather(*(self._manifest(one, False) for one in turn)):
+                yield manifest
+
+    async def look_ahead(self, locations: Iterable[str]) -> None:
+        """Files that will be asked for, read together. Failing, it says nothing."""
+        await asyncio.gather(*map(self._get, locations), return_exceptions=True)
 
     def add(self, file: NewFile) -> None:
         """One more file that is not in the store yet."""
@@ -74,12 +80,38 @@ class ManifestReader:
     def add_list(self, file: NewFile, listed: tuple[ListedManifest, ...]) -> None:
         """A manifest list that names these."""
         self.add(file)
-        if len(file.data) <= DECODED_CACHE:
+        if len(file.data) <= LIST_CACHE:
             self._lists[file.location] = (listed, len(file.data))
 
+    async def _manifest(self, listed: ListedManifest, whole: bool) -> Manifest:
+        cached = self._manifests.get((listed.path, whole))
+        if cached is not None:
+            return Manifest(listed, cached[0])
+        data = await self._get(listed.path)
+        found = await _decoded(len(data), partial(decode_manifest, data, listed, whole=whole))
+        if len(data) <= MANIFEST_CACHE:
+            self._manifests[listed.path, whole] = (found.file, len(data))
+        return found
+
     async def _get(self, location: str) -> bytes:
-        pending = self._pending.get(location)
-        return await read_table_file(self._place, location) if pending is None else pending
+        known = self._pending.get(location) or self._bytes.get(location)
+        if known is not None:
+            return known
+        data = await read_table_file(self._place, location)
+        if len(data) <= BYTES_CACHE:
+            self._bytes[location] = data
+        return data
+
+
+def _turns(listed: Iterable[ListedManifest]) -> Iterator[list[ListedManifest]]:
+    turn = list[ListedManifest]()
+    for manifest in listed:
+        if turn and (len(turn) == _MOST_AT_ONCE or sum(one.length for one in turn) + manifest.length > _MOST_BYTES_AT_ONCE):
+            yield turn
+            turn = []
+        turn.append(manifest)
+    if turn:
+        yield turn
 
 
 async def _decoded(size: int, decode: Callable[[], T]) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -27,10 +28,6 @@ from catalog_format.iceberg.joining.manifest_rewrite import (
 )
 from catalog_format.iceberg.metadata.table_fields import MIN_FORMAT_VERSION_ROW_LINEAGE
 from catalog_format.iceberg.metadata_state import Json, NewFile
-
-# Manifests that are searched together for removed files; the search ends when all are found.
-_AT_ONCE: Final = 16
-
 
 # Manifests in a list that takes long enough to be written to be so in a thread.
 _LARGE: Final = 1_000
@@ -114,7 +111,7 @@ class Relister:
 
     async def _taken_over(self, listed: ListedManifest) -> ListedManifest:
         """An own manifest, written anew if it names numbers of own snapshots below that are others now."""
-        if self._below.added and not (listed.only_adds and self._change.operation == "append"):
+        if self._below.sequence_numbers and not (listed.only_adds and self._change.operation == "append"):
             manifest, numbers = await self._reader.manifest(listed), await self._numbers_below()
             if must_be_renumbered(manifest, numbers, self._below.sequence_number):
                 made = with_numbers(manifest, numbers, self._target, self._names.manifest(), self._below.sequence_number)
@@ -141,13 +138,16 @@ class Relister:
             if listed.path not in unchanged and listed.live_files != 0 and (listed.spec_id, listed.content == DATA) in specs
         ]
         gone = set[str]()
-        for start in range(0, len(candidates), _AT_ONCE):
-            for manifest in await self._reader.manifests(candidates[start : start + _AT_ONCE]) if missing else ():
+        async with aclosing(self._reader.manifests(candidates if missing else ())) as manifests:
+            async for manifest in manifests:
                 found = {entry.file.id for entry in manifest.live()} & missing.keys()
                 if found:
-                    added.append(self._made(with_removed(manifest, found, self._target, self._names.manifest())))
+                    whole = await self._reader.manifest(manifest.listed)
+                    added.append(self._made(with_removed(whole, found, self._target, self._names.manifest())))
                     gone.add(manifest.listed.path)
                 missing = {file_id: file for file_id, file in missing.items() if file_id not in found}
+                if not missing:
+                    break
         for file in missing.values():
             if file.content is Content.DATA or changes.rewrites or changes.added_position_deletes:
                 raise ConflictError(f"{self._change.operation}: {file.id}, which it removes, was removed meanwhile")
@@ -194,7 +194,7 @@ class Relister:
         """What the files got that own snapshots below this one added."""
         if self._numbers is None:
             self._numbers = {}
-            for manifest in await self._reader.manifests(self._below.added):
+            async for manifest in self._reader.manifests(self._below.added):
                 added = {entry.file.id for entry in manifest.live() if entry.snapshot_id == manifest.listed.snapshot_id}
                 self._numbers |= {file_id: found for file_id, found in numbers_in(manifest).items() if file_id in added}
         return self._numbers

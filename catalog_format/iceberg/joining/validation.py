@@ -48,6 +48,8 @@ class Validation:
         self._appends_only = appends_only
         properties = properties_of(winner)
         self._serializable = any(properties.get(key, "").lower() == "serializable" for key in _ISOLATION_LEVELS)
+        made = [update["snapshot"].get("sequence-number") for update in updates if update["action"] == "add-snapshot"]
+        self._own_from: int | None = min((number for number in made if number is not None), default=None)
         self._own_specs = any(update["action"] == "add-spec" for update in updates)
         self._deltas: dict[int, Delta] = {}
         self._changes: dict[int, FileChanges] = {}
@@ -95,7 +97,7 @@ class Validation:
         minds_additions = mine.minds_additions or (self._serializable and own.operation in _FILTERED)
         if rival.only_appends and rival.operation != "overwrite" and not minds_additions:
             return
-        reason = conflict(mine, await self._changes_of(rival), serializable=self._serializable)
+        reason = conflict(mine, await self._changes_of(rival), serializable=self._serializable, own_from=self._own_from)
         if reason is not None:
             raise ConflictError(reason)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 from pyiceberg.table import CommitTableResponse, Table
 
@@ -13,6 +17,8 @@ from catalog_format.door import TransactionStatus
 from catalog_format.errors import RequirementFailedError, TransactionRefusedError
 from catalog_format.iceberg.joining import joiner, manifest_reader
 from catalog_format.scope import TableCommit
+from catalog_format.storage import FaultyStorage, Storage
+from catalog_format.storage.faulty import ScriptedPlan
 from tests.support.catalogs import ManualClock, setting
 from tests.support.pyiceberg_tables import TestLake, ids_in, opened_lake, plain, rows
 
@@ -84,27 +90,148 @@ def test_who_has_no_rival_reads_no_manifest(lake: TestLake, rival: str | None) -
     assert head(lake) == 7
 
 
+def appended_at_once(lake: TestLake, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """So many appends, all made on the same snapshot, that come at the same time."""
+    with held(lake, monkeypatch) as wanted:
+        for row in range(number):
+            lake.load("t").append(rows(100 + row))
+    before = lake.run(lake.catalog.latest_version())
+
+    async def all_at_once() -> None:
+        async with asyncio.timeout(30):
+            await asyncio.gather(*(lake.catalog.main.commit_tables([commit]) for commit in wanted))
+
+    lake.run(all_at_once())
+    assert lake.run(lake.catalog.latest_version()) == before + 1, "one group"
+
+
+@contextmanager
+def held(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TableCommit]]:
+    """What PyIceberg commits meanwhile is kept in the list, and not sent."""
+    wanted: list[TableCommit] = []
+
+    def hold(table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
+        wanted.append(TableCommit(table.name(), [plain(one) for one in requirements], [plain(one) for one in updates]))
+        return CommitTableResponse(metadata=table.metadata, metadata_location=table.metadata_location)
+
+    with monkeypatch.context() as context:
+        context.setattr(lake, "commit_table", hold)
+        yield wanted
+
+
+@pytest.mark.parametrize("rebases", ["false", "true"])
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_plain_append_that_comes_twice_is_a_conflict(lake: TestLake, monkeypatch: pytest.MonkeyPatch, rebases: str, others: int) -> None:
+    """By any other answer a client takes its first commit for one that failed, and removes its files."""
+    lake.create("t", [1], **{"treeline.rebase-appends": rebases})
+    with held(lake, monkeypatch) as wanted:
+        lake.load("t").append(rows(2))
+    lake.run(lake.catalog.main.commit_tables(wanted))
+    for _ in range(others):
+        lake.load("t").append(rows(3))
+    with pytest.raises(RequirementFailedError, match="branch main has changed"):
+        lake.run(lake.catalog.main.commit_tables(wanted))
+    assert ids_in(lake.load("t")) == [1, 2, 3][: 2 + others]
+
+
+def test_a_joined_append_leaves_what_others_said_of_its_branch(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.create("t", [1], **{"treeline.rebase-appends": "true"})
+    with held(lake, monkeypatch) as wanted:
+        lake.load("t").append(rows(2))
+    lake.load("t").append(rows(3))
+    kept = {"type": "branch", "min-snapshots-to-keep": 50}
+    reference = {"action": "set-snapshot-ref", "ref-name": "main", "snapshot-id": head(lake)}
+    lake.run(lake.catalog.main.commit_tables([TableCommit(TABLE, [], [reference | kept])]))
+    lake.run(lake.catalog.main.commit_tables(wanted))
+    assert ids_in(lake.load("t")) == [1, 2, 3]
+    assert lake.load("t").metadata.refs["main"].min_snapshots_to_keep == 50
+
+
+def test_what_became_a_tag_is_not_appended_to(lake: TestLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.create("t", [1], **{"treeline.rebase-appends": "true"})
+    reference = {"action": "set-snapshot-ref", "ref-name": "b", "snapshot-id": head(lake)}
+    lake.run(lake.catalog.main.commit_tables([TableCommit(TABLE, [], [reference | {"type": "branch"}])]))
+    with held(lake, monkeypatch) as wanted:
+        lake.load("t").append(rows(2), branch="b")
+    lake.load("t").append(rows(3))
+    for update in ({"action": "remove-snapshot-ref", "ref-name": "b"}, reference | {"type": "tag", "snapshot-id": head(lake)}):
+        lake.run(lake.catalog.main.commit_tables([TableCommit(TABLE, [], [update])]))
+    with pytest.raises(RequirementFailedError, match="b is no branch any more"):
+        lake.run(lake.catalog.main.commit_tables(wanted))
+
+
+def _avro(schema: Any) -> bytes:
+    out = BytesIO()
+    fastavro.writer(out, schema, [])
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content", [_avro("long"), _avro({"type": "array", "items": "long"}), b"", None], ids=["long", "array", "empty", "folder"]
+)
+def test_odd_files_end_their_transaction_and_harm_nobody_else(lake: TestLake, tmp_path: Path, content: bytes | None) -> None:
+    lake.create("t", [1])
+    lake.create("u", [1])
+    odd = tmp_path / "list.avro"
+    if content is None:
+        odd.mkdir()
+    else:
+        odd.write_bytes(content)
+    lake.run(lake.catalog.transactions.begin("late"))
+    updates = append_of(lake, **{"parent-snapshot-id": head(lake), "manifest-list": f"file://{odd}"})
+    commit_inside(lake, "late", TableCommit(TABLE, [], updates))
+    lake.load("t").append(rows(2))
+
+    async def together() -> list[Any]:
+        others = (lake.catalog.main.commit_tables([setting("ns", "u", **{f"k{number}": "v"})]) for number in range(5))
+        return await asyncio.gather(lake.catalog.transactions.commit("late"), *others, return_exceptions=True)
+
+    refused, *others = lake.run(together())
+    assert isinstance(refused, TransactionRefusedError) and "cannot be compared" in refused.message
+    assert not [other for other in others if isinstance(other, Exception)]
+    assert lake.run(lake.catalog.transactions.load("late")).status is TransactionStatus.REFUSED
+
+
 def test_members_of_one_group_join_without_any_cache(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """The files that a member made are not in the store yet when the next one is put on top of them."""
-    monkeypatch.setattr(manifest_reader, "DECODED_CACHE", 0)
+    for cache in ("BYTES_CACHE", "LIST_CACHE", "MANIFEST_CACHE"):
+        monkeypatch.setattr(manifest_reader, cache, 0)
     monkeypatch.setattr(joiner, "REPEATED_CACHE", 0)
     with opened_lake(tmp_path, clock) as lake:
         lake.create("t", [1], **{"treeline.rebase-appends": "true"})
-        wanted: list[TableCommit] = []
+        appended_at_once(lake, monkeypatch, 10)
+        assert ids_in(lake.load("t")) == [1, *range(100, 110)]
 
-        def hold(table: Table, requirements: Any, updates: Any) -> CommitTableResponse:
-            wanted.append(TableCommit(table.name(), [plain(one) for one in requirements], [plain(one) for one in updates]))
-            return CommitTableResponse(metadata=table.metadata, metadata_location=table.metadata_location)
 
-        with monkeypatch.context() as context:
-            context.setattr(lake, "commit_table", hold)
-            for number in range(2, 12):
-                lake.load("t").append(rows(number))
-        before = lake.run(lake.catalog.latest_version())
+class TogetherOnly(FaultyStorage):
+    """Answers for the first manifest lists when so many are asked for at the same time, and never before."""
 
-        async def all_at_once() -> None:
-            await asyncio.gather(*(lake.catalog.main.commit_tables([commit]) for commit in wanted))
+    def __init__(self, inner: Storage, number: int) -> None:
+        super().__init__(inner, ScriptedPlan(), ManualClock())
+        self._barrier = asyncio.Barrier(number)
+        self.lists: list[str] = []
 
-        lake.run(all_at_once())
-        assert lake.run(lake.catalog.latest_version()) == before + 1, "one group"
-        assert ids_in(lake.load("t")) == list(range(1, 12))
+    async def get(self, path: str) -> bytes:
+        if "/snap-" in path:
+            self.lists.append(path)
+            if len(self.lists) <= self._barrier.parties:
+                async with asyncio.timeout(10):
+                    await self._barrier.wait()
+        return await super().get(path)
+
+
+def test_the_lists_of_a_group_are_read_together(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a group would take as many round trips as it has members. The first one is joined with nobody."""
+    with opened_lake(tmp_path, clock) as lake:
+        lake.create("t", [1], **{"treeline.rebase-appends": "true"})
+    stores: list[TogetherOnly] = []
+
+    def wrapped(store: Storage) -> Storage:
+        stores.append(TogetherOnly(store, 9))
+        return stores[-1]
+
+    with opened_lake(tmp_path, clock, wrapped) as lake:
+        appended_at_once(lake, monkeypatch, 10)
+        assert ids_in(lake.load("t")) == [1, *range(100, 110)]
+        # Beside the own ones those of the snapshot that all were made on, and of the first of them.
+        assert len(stores[0].lists) == len(set(stores[0].lists)) == 9 + 2

@@ -9,7 +9,7 @@ import pytest
 
 from catalog_format.errors import ConflictError
 from catalog_format.iceberg.avro_rows import decode_rows
-from tests.support.snapshot_writer import ROOT, File, SnapshotWriter, read_list, read_manifest, storage_bytes, vector
+from tests.support.snapshot_writer import ROOT, File, SnapshotWriter, equality_deletes, read_list, read_manifest, storage_bytes, vector
 from tests.unit.iceberg.examples import set_ref
 from tests.unit.iceberg.joining.harness import Table, data, head, path, short, table
 
@@ -129,14 +129,14 @@ async def test_rows_from_before_the_upgrade_get_ids_inside() -> None:
 
 
 async def test_own_branches_and_tags_follow() -> None:
-    """A branch made inside, worked on, and one that is fast-forwarded to what was made on main."""
+    """A branch made inside, worked on, and new ones for what was made on main."""
     lake = await table(2)
     own = await lake.several(lake.writer(100), partial(step, "append", [data("own1")], []))
-    own += [set_ref("dev", 100), set_ref("release", 100, "tag"), set_ref("fork", 2)]
+    own += [set_ref("stage", 100), set_ref("release", 100, "tag"), set_ref("fork", 2)]
     fork = lake.writer(200, lake.apply(lake.base, own))
     own += await fork.write("append", [data("own2")], branch="fork")
     after = await lake.join(await rival(lake), own)
-    assert await lake.paths(after, "release") == await lake.paths(after, "dev") == await lake.paths(after)
+    assert await lake.paths(after, "release") == await lake.paths(after, "stage") == await lake.paths(after)
     assert await lake.paths(after) == {"a1", "a2", "b1", "b2", "c", "rival", "own1"}
     assert await lake.paths(after, "fork") == {"a1", "a2", "b1", "b2", "own2"}
     assert head(after, "fork")["parent-snapshot-id"] == 2
@@ -152,6 +152,51 @@ async def test_what_was_made_on_another_branch_does_not_move_main(branch: str) -
     own.append(set_ref("main", 100))
     with pytest.raises(ConflictError, match="both moved branch or tag main"):
         await lake.join(await rival(lake), own)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+async def test_main_is_not_moved_off_what_others_appended(version: int) -> None:
+    """Own snapshots on main and on another branch, to which main is moved at last: that would drop what others put on main."""
+    lake = await table(version)
+    own = await lake.several(lake.writer(100), partial(step, "append", [data("own1")], []))
+    aside = lake.writer(200, lake.apply(lake.base, own))
+    own += [*await aside.write("append", [data("own2")], branch="dev"), set_ref("main", 200)]
+    with pytest.raises(ConflictError, match="both moved branch or tag main"):
+        await lake.join(await rival(lake), own)
+
+
+async def test_a_branch_is_not_moved_to_what_others_have_added_to_unseen() -> None:
+    lake = await table(2)
+    own = [*await lake.writer(100).write("append", [data("audited")], branch="dev"), set_ref("main", 100)]
+    winner = lake.apply(lake.base, await lake.writer(9000).write("append", [data("unaudited")], branch="dev"))
+    with pytest.raises(ConflictError, match="main is moved to branch dev, to which others have added meanwhile"):
+        await lake.join(winner, own)
+
+
+async def test_rows_that_others_deleted_stay_deleted_in_a_compaction_after_own_rows() -> None:
+    """It says the number of the own snapshot that it was made on (as Spark's does), which becomes a later one than the deletes'."""
+    lake = await table(2)
+    compaction = partial(step, "replace", [data("compacted", sequence_number=4)], ["a1", "own1"])
+    own = await lake.several(lake.writer(100), partial(step, "append", [data("own1")], []), compaction)
+    winner = lake.apply(lake.base, await lake.writer(9000).write("delete", [equality_deletes(path("eq"), 1)]))
+    with pytest.raises(ConflictError, match="may have been deleted meanwhile"):
+        await lake.join(winner, own)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+async def test_a_list_says_the_lowest_number_after_manifests_were_rewritten(version: int) -> None:
+    """By it Java drops delete files that apply to nothing any more."""
+    lake = await table(version)
+
+    async def rewrite(writer: SnapshotWriter) -> list[Json]:
+        return await writer.write("replace", rewrite_manifests=True)
+
+    own = await lake.several(lake.writer(100), rewrite, partial(step, "replace", [data("compacted", sequence_number=4)], ["a1"]))
+    winner = lake.apply(lake.base, await lake.writer(9000).write("delete", [], [path("b2")], merge=True))
+    after = await lake.join(winner, own)
+    for listed in await read_list(lake.memory, head(after)["manifest-list"]):
+        live = await read_manifest(lake.memory, listed)
+        assert listed["min_sequence_number"] <= min((one.sequence_number for one in live), default=listed["sequence_number"])
 
 
 async def test_statistics_of_what_is_something_else_now_are_left_out() -> None:
