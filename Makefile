@@ -9,7 +9,7 @@ export UV_NO_PROGRESS := 1
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 PERF_GROUPS := --group perf
 
-.PHONY: help java check test test-all rck demo serve lint types layers lock lock-check proto env env-spark env-spark35 env-s3 sim sim-long perf clean
+.PHONY: help java check test test-all rck demo serve lint types layers lock lock-check proto env env-spark env-spark35 env-s3 sim sim-long sim-mutants perf clean
 
 help: ## what there is to call
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -101,6 +101,9 @@ rck: java env-spark env-s3 ## Iceberg's REST Compatibility Kit: on a folder, ins
 
 sim: env ## one run of the simulator with its trace, shrunk if it fails: make sim SEED=7
 	$(BIN)/python -m tests.simulation seed $(SEED)
+
+sim-mutants: env ## which seeds kill the simulator's mutants
+	$(BIN)/python -m tests.simulation mutants $(SIM)
 
 sim-long: env ## a million operations over ten thousand seeds, on two processes
 	$(BIN)/python -m tests.simulation long $(SIM)

@@ -1,9 +1,10 @@
-"""Time: the only module that may ask for it, so that a simulation can own it."""
+"""Time: the only module that may ask for it, so that a simulation can own it; and how it is written for people."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -35,3 +36,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+
+def iso(timestamp_ms: int) -> str:
+    """Milliseconds since the epoch in ISO 8601, UTC."""
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

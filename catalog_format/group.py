@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from catalog_format.changes import (
     NO_READS,
@@ -187,7 +188,7 @@ class GroupStager:
 
     async def _look_ahead(self, reader: Reader, members: Sequence[Member]) -> None:
         """Have read together what members that meet others on an object would read one after the other."""
-        wanted = []
+        wanted: list[Callable[[], Awaitable[None]]] = []
         written = set[bytes]()
         for wish in (member.wish for member in members):
             base_version = wish.base_version if isinstance(wish, SealedChangeSet) else None
@@ -199,9 +200,9 @@ class GroupStager:
                     if change.key in written or (base_version is not None and await reader.stamp(change.key) > base_version):
                         definition = await reader.definition(change.key)
                         if definition is not None:
-                            wanted.append(kind.look_ahead(definition, change, replays=base_version is not None))
+                            wanted.append(partial(kind.look_ahead, definition, change, replays=base_version is not None))
             written.update(key for change in wish.changes for key in change.keys)
-        await asyncio.gather(*wanted)
+        await asyncio.gather(*(look() for look in wanted))
 
     async def _stage_plain(self, group: Group, reader: Reader, member: Member, wish: ChangeSet, by_client_key: dict[str, Member]) -> None:
         if wish.idempotency is not None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from cachetools import LRUCache
 
 from catalog_format import paths
-from catalog_format.clock import Clock
+from catalog_format.clock import Clock, iso
 from catalog_format.errors import CorruptFileError, NoSuchVersionError, NotACatalogError, TreelineError
 from catalog_format.node import Root
 from catalog_format.node_codec import decode_root
@@ -138,7 +138,8 @@ class VersionLog:
         low = await self.trace(high.header.oldest)
         if low.header.created_at_ms > timestamp_ms:
             raise NoSuchVersionError(
-                f"No version is as old as {timestamp_ms} ms; the oldest kept one, {low.version}, was made at {low.header.created_at_ms} ms"
+                f"No version is as old as {iso(timestamp_ms)}; "
+                f"the oldest kept one, {low.version}, was made at {iso(low.header.created_at_ms)}"
             )
         while high.version - low.version > 1:
             middle = await self.trace((low.version + high.version) // 2)

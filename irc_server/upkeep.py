@@ -79,10 +79,20 @@ class Upkeep:
             "pinned": len(report.pinned),
             "dropped_outcomes": report.dropped_outcomes,
             "dropped_answers": report.dropped_answers,
+            **_told("problems", report.problems),
         }
 
     async def _collect(self, parts: Parts) -> Facts:
         report = await collect(parts)
         purge = report.purge
-        facts: Facts = {"files": report.files, "deleted": len(report.deleted), "purged": len(purge.tables)}
-        return facts | ({"purge_problems": [problem[:_MAX_LOGGED] for problem in purge.problems[:_MAX_PROBLEMS]]} if purge.problems else {})
+        return {
+            "files": report.files,
+            "deleted": len(report.deleted),
+            "purged": len(purge.tables),
+            **_told("purge_problems", purge.problems),
+        }
+
+
+def _told(name: str, problems: list[str]) -> Facts:
+    """The first of them, if there are any."""
+    return {name: [problem[:_MAX_LOGGED] for problem in problems[:_MAX_PROBLEMS]]} if problems else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from catalog_format.changes import NO_READS, IsolationLevel, ReadSet, RecordedChange
 from catalog_format.clock import Clock
@@ -13,10 +13,12 @@ from catalog_format.distributed.log import TransactionLogs, is_transaction_id
 from catalog_format.door import TransactionInfo, TransactionStatus
 from catalog_format.errors import (
     AlreadyExistsError,
+    ClockSkewError,
     ContendedError,
     CorruptFileError,
     InvalidArgumentError,
     NoSuchTransactionError,
+    RetryLater,
     StoreThrottledError,
     StoreUnavailableError,
     TransactionEndedError,
@@ -44,7 +46,8 @@ class TransactionCoordinator:
         self._skew = skew
         self._clock = clock
         self._ids = ids
-        self._endings: set[asyncio.Task[None]] = set()
+        self._endings: dict[asyncio.Task[None], str] = {}
+        """Under way, with the ids of their transactions."""
 
     async def begin(
         self,
@@ -115,6 +118,9 @@ class TransactionCoordinator:
             except (NoSuchTransactionError, CorruptFileError):
                 # Ended meanwhile; or damaged, which `check` and whoever names it are told, and the others' listing need not suffer.
                 continue
+            except (ClockSkewError, RetryLater):
+                # What becomes of it is not for this machine to say, or not now: as its log stands.
+                image = await self._logs.load(transaction_id)
             if image.status.final:
                 # Its open file is a remnant: a put that landed late, or an ending that was cut short.
                 await self.put_away(transaction_id)
@@ -127,7 +133,7 @@ class TransactionCoordinator:
             self._check_open(image)
             return Delta(set_properties=dict(updates), removed_properties=tuple(removals))
 
-        return _info(await self._logs.update(await self.image(transaction_id), decide))
+        return _info(await self._update(await self.image(transaction_id), decide))
 
     async def commit(self, transaction_id: str, context: RequestContext = NO_CONTEXT) -> TransactionInfo:
         before_seal = self._versions.known.version
@@ -143,7 +149,7 @@ class TransactionCoordinator:
             return Delta(TransactionStatus.SEALED)
 
         was_open = image.status is TransactionStatus.OPEN
-        image = await self._logs.update(image, decide)
+        image = await self._update(image, decide)
         if image.status is TransactionStatus.SEALED:
             image = await self._finish(image, before_seal if was_open else None, context.agent)
         elif image.status.final:
@@ -160,7 +166,7 @@ class TransactionCoordinator:
                 return Delta(TransactionStatus.ROLLED_BACK, reason="rolled back by a client")
             return None
 
-        image = await self._logs.update(await self.image(transaction_id), decide)
+        image = await self._update(await self.image(transaction_id), decide)
         if image.status is TransactionStatus.SEALED:
             image = await self._finish(image, None, "")
         self._end_later(transaction_id)
@@ -170,7 +176,10 @@ class TransactionCoordinator:
             )
 
     async def image(self, transaction_id: str) -> TransactionImage:
-        """The latest image; a sealed transaction is finished, an expired one ended on the way."""
+        """The latest image; a sealed transaction is finished, an expired one ended on the way.
+
+        Raises `ClockSkewError` if that is for others to do.
+        """
         image = await self._logs.load(transaction_id)
         if image.status is TransactionStatus.SEALED:
             return await self._finish(image, None, "")
@@ -191,8 +200,8 @@ class TransactionCoordinator:
         self, image: TransactionImage, changes: Sequence[RecordedChange], reads: ReadSet = NO_READS
     ) -> TransactionImage | None:
         """Append changes and reads made on `image`; None if the transaction has moved on since (look again)."""
-        self._check_open(image)
         await self._skew.check()
+        self._check_open(image)
         return await self._logs.append(image, Delta(changes=tuple(changes), reads=reads))
 
     async def record_reads(self, image: TransactionImage, reads: ReadSet) -> None:
@@ -203,12 +212,33 @@ class TransactionCoordinator:
             missing = reads - newest.reads
             return Delta(reads=missing) if missing else None
 
-        await self._logs.update(image, decide)
+        await self._update(image, decide)
+
+    async def ending(self, transaction_id: str) -> None:
+        """Wait until no ending of this transaction, of those that this process began before, is under way."""
+        under_way = [task for task, other in self._endings.items() if other == transaction_id]
+        if under_way:
+            await asyncio.wait(under_way)
 
     async def close(self) -> None:
         """Wait for endings under way."""
         while self._endings:
             await asyncio.wait(self._endings)
+
+    async def _update(self, image: TransactionImage, decide: Callable[[TransactionImage], Awaitable[Delta | None]]) -> TransactionImage:
+        """As `TransactionLogs.update`, but nothing is appended while the clock is wrong, by which it was decided."""
+
+        async def checked(newest: TransactionImage) -> Delta | None:
+            delta = await decide(newest)
+            if delta is not None:
+                await self._skew.check()
+            return delta
+
+        return await self._logs.update(image, checked)
+
+    async def check_clock(self) -> None:
+        """Raise `ClockSkewError` if this process may not write."""
+        await self._skew.check()
 
     def _check_open(self, image: TransactionImage) -> None:
         if image.status is not TransactionStatus.OPEN or image.expired_by(self._clock.now_ms()):
@@ -244,7 +274,7 @@ class TransactionCoordinator:
                 return Delta(TransactionStatus.EXPIRED, reason=reason)
             return None
 
-        image = await self._logs.update(image, decide)
+        image = await self._update(image, decide)
         if image.status is TransactionStatus.EXPIRED:
             self._end_later(image.transaction_id)
         return image
@@ -257,8 +287,8 @@ class TransactionCoordinator:
 
     def _end_later(self, transaction_id: str, image: TransactionImage | None = None, delta: Delta | None = None) -> None:
         task = asyncio.create_task(self._end(transaction_id, image, delta))
-        self._endings.add(task)
-        task.add_done_callback(self._endings.discard)
+        self._endings[task] = transaction_id
+        task.add_done_callback(self._endings.pop)
 
     async def _end(self, transaction_id: str, image: TransactionImage | None, delta: Delta | None) -> None:
         """Append the final state, then take the transaction out of the folder of open ones. Whoever meets it later can do the same."""

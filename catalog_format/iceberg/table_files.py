@@ -9,10 +9,12 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from catalog_format.errors import CorruptFileError, InvalidArgumentError, MissingFileError, StoreUnavailableError
+from catalog_format.iceberg.locations import Locations
 from catalog_format.iceberg.manifests import live_files_in, manifests_in
 from catalog_format.iceberg.metadata import decode_metadata
 from catalog_format.iceberg.metadata.json_fields import JsonObject, as_object, get_string, get_string_or_none
 from catalog_format.iceberg.metadata.table_fields import list_of, properties_of
+from catalog_format.iceberg.metadata_state import METADATA_PATH_PROPERTY
 from catalog_format.storage import Storage
 
 
@@ -116,11 +118,35 @@ def files_of(metadata: JsonObject) -> list[TableFile]:
 
 
 def owns_content(metadata: JsonObject) -> bool:
-    """Whether a purge may delete the table's data and delete files: not with `gc.enabled=false`, as others share them then.
+    """Whether a purge may delete the table's data and delete files: only if `gc.enabled` is true or absent, as others share them else.
 
-    As in Iceberg Java's `CatalogUtil.dropTableData`; Spark's `snapshot` procedure makes such tables.
+    As in Iceberg Java's `CatalogUtil.dropTableData` and `PropertyUtil.propertyAsBoolean`, to which every value but "true" (in any case)
+    is false; Spark's `snapshot` procedure makes such tables.
     """
     try:
-        return properties_of(metadata).get("gc.enabled", "true").lower() != "false"
+        return properties_of(metadata).get("gc.enabled", "true").lower() == "true"
     except InvalidArgumentError as error:
         raise CorruptFileError(f"These are no table's metadata: {error.message}") from error
+
+
+def is_copied(metadata: JsonObject, location: str, locations: Locations) -> bool:
+    """Whether a metadata file lies below the catalog's root and says that it belongs outside of it, with its table.
+
+    So it was copied there with its catalog, or registered from a copy, and what it names belongs to somebody else.
+    """
+    if locations.below_root(location) is None:
+        return False
+    try:
+        own = [get_string_or_none(metadata, "location"), properties_of(metadata).get(METADATA_PATH_PROPERTY)]
+    except InvalidArgumentError as error:
+        raise CorruptFileError(f"These are no table's metadata: {error.message}") from error
+    told = [folder for folder in own if folder is not None]
+    return bool(told) and all(locations.below_root(folder) is None for folder in told)
+
+
+def copied_in_words(metadata: JsonObject, location: str) -> str:
+    """What to tell of such a file."""
+    return (
+        f"Metadata file {location} was copied here with its catalog: it says that its table lies in {metadata.get('location')}, so the "
+        f"files are those of the original. Purge it there; here, drop it without purge"
+    )

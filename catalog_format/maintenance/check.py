@@ -5,7 +5,7 @@ Nothing is changed. What cannot be read is a problem in the report, never an exc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from catalog_format import paths
@@ -95,6 +95,7 @@ class _Walk:
         self._verified: set[Spot] = set()
         self._progress = progress
         self._kept = range(latest.header.oldest, latest.version + 1)
+        self._held: Collection[int] = ()
         self._report = CheckReport(latest.version, latest.header.oldest)
 
     async def report(self) -> CheckReport:
@@ -105,7 +106,7 @@ class _Walk:
         await self._check_kept()
         await _check_definitions_below(self._source, self._storage, self._definitions, report)
         report.nodes = len(self._source.names)
-        await _check_versions_above(self._storage, report)
+        await self._check_no_gaps()
         known = {paths.node_path(name) for name in self._source.names} | self._definitions
         report.unreachable = [path for folder in ("node", "def") for path in await self._storage.list(folder) if path not in known]
         return report
@@ -127,6 +128,7 @@ class _Walk:
     async def _check_held(self, transactions: Sequence[TransactionImage]) -> None:
         """Versions that were given up and that unfinished transactions are based on all the same."""
         held = {image.base_version: image for image in transactions if image.base_version < self._kept.start}
+        self._held = held.keys()
         for version, image in sorted(held.items()):
             root = await self._traced(version)
             if root is not None and not root.stub:
@@ -139,6 +141,26 @@ class _Walk:
                     f"Transaction {image.transaction_id} is unfinished, and its base version {version} was given up: "
                     "it cannot go on; roll it back"
                 )
+
+    async def _check_no_gaps(self) -> None:
+        """Every version exists, from the first one on; of those that are kept, others have looked at the file itself."""
+        names = [path.rpartition("/")[2] for path in await self._storage.list("vn")]
+        numbers = {paths.number_of(name) for name in names if len(name) == paths.VERSION_BITS}
+        for version in range(self._kept.start - 1):
+            if version not in numbers and version not in self._held:
+                self._report.problems.append(
+                    f"The root of version {version} ({paths.root_path(version)}), which was given up, is missing: restore the file, "
+                    "or the log has a gap there for ever"
+                )
+        highest, latest = max(numbers, default=0), self._report.latest_version
+        # One above the latest that can be found means that a root between them is gone. Others may have committed since the check
+        # began, so the listing itself has to show the gap.
+        missing = next((number for number in range(latest + 1, highest) if number not in numbers), None)
+        if missing is not None:
+            self._report.problems.append(
+                f"Version {highest} exists, but the root of version {missing} ({paths.root_path(missing)}) is missing, so "
+                f"{missing - 1} is taken for the latest: stop all servers and restore that file before anything is committed"
+            )
 
     async def _check_root(self, root: Root) -> None:
         self._report.problems += await verify(root, self._source, self._verified)
@@ -210,17 +232,3 @@ async def _check_value(key: bytes, value: bytes, storage: Storage, found: set[st
         await read_definition(value, storage)
     except (TreelineError, OSError) as error:
         report.problems.append(f"{describe(key)}: {error}")
-
-
-async def _check_versions_above(storage: Storage, report: CheckReport) -> None:
-    """Versions have no gaps: one above the latest that can be found means that a root between them is gone."""
-    names = [path.rpartition("/")[2] for path in await storage.list("vn")]
-    numbers = {paths.number_of(name) for name in names if len(name) == paths.VERSION_BITS}
-    highest = max(numbers, default=0)
-    # Others may have committed since the check began, so the listing itself has to show the gap.
-    missing = next((number for number in range(report.latest_version + 1, highest) if number not in numbers), None)
-    if missing is not None:
-        report.problems.append(
-            f"Version {highest} exists, but the root of version {missing} ({paths.root_path(missing)}) is missing, so "
-            f"{missing - 1} is taken for the latest: stop all servers and restore that file before anything is committed"
-        )

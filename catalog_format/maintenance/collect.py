@@ -8,7 +8,8 @@ So a candidate that neither that root's kept versions, nor an unfinished transac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,8 +17,8 @@ from catalog_format import paths
 from catalog_format.changes import Upkeep
 from catalog_format.errors import ContendedError, LostFileError, NoSuchVersionError
 from catalog_format.iceberg.metadata_files import is_own_file, transactions_of
-from catalog_format.maintenance.parts import Parts, Progress, each, silent
-from catalog_format.maintenance.purge import PATIENCE_MS, PurgeReport, due_wishes, purge_due, wishes_in
+from catalog_format.maintenance.parts import Parts, Progress, ahead, each, silent
+from catalog_format.maintenance.purge import PATIENCE_MS, PurgeReport, purge_due
 from catalog_format.maintenance.reach import Reach
 from catalog_format.node import Root
 
@@ -40,7 +41,7 @@ class CollectReport:
     candidates: int = 0
     deleted: list[str] = field(default_factory=list)
     epoch_version: int | None = None
-    """The version that began the collect epoch; None if there was nothing to delete."""
+    """The version that began the collect epoch; None if there was nothing of Treeline's own to delete."""
     purge: PurgeReport = field(default_factory=PurgeReport)
 
 
@@ -62,37 +63,48 @@ async def collect(
 
 
 async def _collect(parts: Parts, purge_patience_ms: int, dry_run: bool, progress: Progress) -> CollectReport:
-    progress("listing files", 0, None)
-    listed = await parts.storage.list("")
-    report = CollectReport(len(listed))
-    elsewhere = nested_roots(listed)
-    candidates = [path for path in listed if is_collectable(path) and not path.startswith(elsewhere)]
-    report.candidates = len(candidates)
-    del listed
-    needed = _Needed(parts, progress)
+    report, candidates = await _listed(parts, progress)
+    needed = _Needed(parts, dry_run, progress)
     latest = await parts.versions.confirm(anew=True)
     await needed.add_versions(latest.header.oldest, latest.version)
     await needed.add_unfinished(latest.header.oldest)
     # What can be seen to be needed already is no reason to begin an epoch.
     candidates = [path for path in candidates if not needed.has(path)]
-    kept, before_ms = needed.oldest(latest), parts.clock.now_ms() - purge_patience_ms
-    due = due_wishes(await wishes_in(parts, latest), kept, before_ms)
-    if (candidates or due) and not dry_run:
+    if candidates and not dry_run:
         report.epoch_version = await parts.keep_up(Upkeep(new_epoch=True), "begin a collect epoch", AGENT)
-        epoch = await needed.read(report.epoch_version)
-        await needed.complete(epoch)
+        latest = await needed.read(report.epoch_version)
+        await needed.complete(latest)
         candidates = [path for path in candidates if not needed.has(path)]
         await each(
             (partial(parts.storage.delete, path) for path in candidates),
             lambda done: progress("deleting files", done, len(candidates)),
         )
-        kept = needed.oldest(epoch)
     report.deleted = candidates
+    # Purges need no epoch. What they delete was named by a version of the past, and for no attempt that is under way: a wish is due
+    # when every version that can be read is later, and who begins a transaction on an earlier one sees that its base is gone.
+    kept, before_ms = needed.oldest(latest), parts.clock.now_ms() - purge_patience_ms
     try:
         report.purge = await purge_due(parts, needed, kept, before_ms, dry_run=dry_run, progress=progress)
     except _GivenUpMeanwhileError:
         report.purge.problems.append("Versions were given up while their tables were looked at: nothing was purged, run it again")
     return report
+
+
+async def _listed(parts: Parts, progress: Progress) -> tuple[CollectReport, list[str]]:
+    """A report that says how many files there are, and those among them that may be deleted, sorted."""
+    report = CollectReport()
+    found: list[str] = []
+    elsewhere: tuple[str, ...] = ()
+    progress("listing files", 0, None)
+    async with aclosing(parts.storage.pages("")) as pages:
+        async for page in pages:
+            report.files += len(page)
+            elsewhere += nested_roots(page)
+            found += filter(is_collectable, page)
+            progress("listing files", report.files, None)
+    candidates = sorted(path for path in found if not path.startswith(elsewhere))
+    report.candidates = len(candidates)
+    return report, candidates
 
 
 def is_collectable(path: str) -> bool:
@@ -109,8 +121,9 @@ def nested_roots(listed: Iterable[str]) -> tuple[str, ...]:
 class _Needed:
     """What must stay, as far as it has been looked at."""
 
-    def __init__(self, parts: Parts, progress: Progress) -> None:
+    def __init__(self, parts: Parts, dry_run: bool, progress: Progress) -> None:
         self._parts = parts
+        self._dry_run = dry_run
         self._progress = progress
         self._reach = Reach(parts)
         self._open: set[str] = set()
@@ -156,33 +169,54 @@ class _Needed:
             raise _GivenUpMeanwhileError from None
 
     async def add_versions(self, first: int, last: int) -> None:
-        for version in range(first, last + 1):
-            self._progress("looking at versions", version - first, last + 1 - first)
-            # Reading a local folder does not wait: a server that does this beside its work lets others have their turn.
-            await asyncio.sleep(0)
-            root = await self.read(version)
-            self._oldest = version if self._oldest is None else min(self._oldest, version)
-            try:
-                await self._reach.add(root)
-            except LostFileError:
-                # Given up, and collected by somebody else, since its root was read; or else damaged.
-                if version < (await self._parts.versions.confirm(anew=True)).header.oldest:
-                    raise _GivenUpMeanwhileError from None
-                raise
-            self._looked_at = version
+        async with aclosing(ahead(range(first, last + 1), self.read)) as roots:
+            async for root in roots:
+                version = root.version
+                self._progress("looking at versions", version - first, last + 1 - first)
+                # Reading a local folder does not wait: a server that does this beside its work lets others have their turn.
+                await asyncio.sleep(0)
+                self._oldest = version if self._oldest is None else min(self._oldest, version)
+                try:
+                    await self._reach.add(root)
+                except LostFileError:
+                    # Given up, and collected by somebody else, since its root was read; or else damaged.
+                    if version < (await self._parts.versions.confirm(anew=True)).header.oldest:
+                        raise _GivenUpMeanwhileError from None
+                    raise
+                self._looked_at = version
 
     async def add_unfinished(self, oldest: int) -> None:
         """Bases and files of the transactions that are unfinished now."""
-        for image in await self._parts.unfinished():
+        unfinished = await self._parts.unfinished(dry_run=self._dry_run)
+        gone = await self._add_bases(sorted({image.base_version for image in unfinished}), oldest)
+        for image in unfinished:
             self._open.add(image.transaction_id)
             self._bases.add(image.base_version)
-            try:
-                await self._reach.add(await self.read(image.base_version))
-            except (_GivenUpMeanwhileError, LostFileError):
-                if image.base_version >= oldest:
-                    raise _GivenUpMeanwhileError from None
+            if image.base_version in gone and not self._dry_run:
                 # It began on a version that was being given up, and whoever began it has not noticed, or died.
                 await self._parts.transactions.give_up(image)
             for recorded in image.changes:
                 if recorded.result is not None:
                     self._reach.add_definition(recorded.change.target or recorded.change.key, recorded.result)
+
+    async def _add_bases(self, versions: Sequence[int], oldest: int) -> set[int]:
+        """Add versions that transactions are based on; those of them, all below `oldest`, that are gone."""
+        gone: set[int] = set()
+
+        async def base(version: int) -> tuple[int, Root | None]:
+            try:
+                return version, await self.read(version)
+            except _GivenUpMeanwhileError:
+                return version, None
+
+        async with aclosing(ahead(versions, base)) as roots:
+            async for version, root in roots:
+                try:
+                    if root is None:
+                        raise _GivenUpMeanwhileError
+                    await self._reach.add(root)
+                except (_GivenUpMeanwhileError, LostFileError):
+                    if version >= oldest:
+                        raise _GivenUpMeanwhileError from None
+                    gone.add(version)
+        return gone

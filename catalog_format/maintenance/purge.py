@@ -6,6 +6,9 @@ table's last metadata name (never a folder: tables may share one), less those th
 wish that is not carried out yet shows through another table. Each batch is named by none of those before it, and the wish is
 dropped last, so a run that was killed is repeated from the metadata that are left.
 
+While it is not known what a table holds, be it one that stays or one that waits to be purged, it may hold anything, and nothing is
+deleted. Somebody has to restore the file that cannot be read, or to delete it.
+
 Cost, beside that of collecting: one request for each metadata file, manifest list and manifest of the doomed tables, the same for
 each distinct one of all tables that any kept version shows (none can be left out: a table may hold any file, wherever it lies, and
 names nobody else who does), and one for each deletion. It ends early when nothing is left to delete; without a due wish it costs one
@@ -74,19 +77,23 @@ class PurgeReport:
 
 
 class ShownTables(Protocol):
-    """What kept versions and unfinished transactions show, as far as it was looked at."""
+    """What somebody shows who is to lose nothing, as far as it was looked at."""
 
     @property
     def tables(self) -> Collection[str]:
         """Metadata files of all tables, as definitions name them."""
         ...
 
-    def oldest(self, root: Root) -> int:
-        """The oldest version that was looked at, or that anybody may read as of a root."""
+    async def catch_up(self) -> None:
+        """Look at what was begun, then at what was published since: who commits in between is seen in either."""
         ...
 
-    async def catch_up(self) -> None:
-        """Look at what was begun and published since."""
+
+class KeptTables(ShownTables, Protocol):
+    """What kept versions and unfinished transactions show."""
+
+    def oldest(self, root: Root) -> int:
+        """The oldest version that was looked at, or that anybody may read as of a root."""
         ...
 
 
@@ -124,7 +131,7 @@ def doomed_files(parts: Parts, progress: Progress) -> DoomedFiles:
 
 async def purge_due(
     parts: Parts,
-    shown: ShownTables,
+    shown: KeptTables,
     oldest_kept: int,
     before_ms: int,
     *,
@@ -133,8 +140,8 @@ async def purge_due(
 ) -> PurgeReport:
     """Carry out the wishes from before `before_ms` that are due.
 
-    `shown` and `oldest_kept` are those of a version that began a collect epoch, or of a later one. Files that cannot be read or deleted
-    are problems in the report, never an exception. Raises what commits raise.
+    `shown` and `oldest_kept` are those of a root and of transactions that were listed after it was read. Files that cannot be read or
+    deleted are problems in the report, never an exception. Raises what commits raise.
     """
     latest = await parts.versions.confirm(anew=True)
     wishes = await wishes_in(parts, latest)
@@ -143,25 +150,25 @@ async def purge_due(
     if not due:
         return report
     doomed = doomed_files(parts, progress)
-    ready = []
+    ready, unknown = [], []
     for wish in due:
         reading = await doomed.add_table(wish.metadata_location)
         report.problems += [f"Table {wish.name}: {message}" for message in reading.missing]
-        reasons = [*reading.refused, *reading.unreadable]
+        reasons = [*reading.refused, *reading.copied, *reading.unreadable]
         report.problems += [f"Table {wish.name} waits: {message}" for message in reasons]
+        if reading.hides:
+            unknown.append(wish)
         if not reasons:
             ready.append(wish)
+    if unknown:
+        report.problems += [_hiding(wish) for wish in unknown]
+        return report
     for wish in due:
         if wish not in ready:
             doomed.spare(TableFile(FileRole.METADATA, wish.metadata_location))
     current = await tables_in(parts, latest)
-    unread = await doomed.spare_tables(current, gaps=False)
-    others = {parts.locations.to_absolute(location) for location in shown.tables}
-    others |= {wish.metadata_location for wish in wishes if wish not in due}
-    unread += await doomed.spare_tables(others - current, gaps=True)
-    await shown.catch_up()
-    since = {parts.locations.to_absolute(location) for location in shown.tables} - others - current
-    unread += await doomed.spare_tables(since, gaps=True)
+    waiting = {wish.metadata_location for wish in wishes if wish not in due}
+    unread = await spare_shown(parts, doomed, shown, current, waiting)
     # One may have begun on a version that was being given up, and shows the very table that is to go.
     late = [wish for wish in ready if wish not in due_wishes(ready, shown.oldest(latest), before_ms)]
     for wish in late:
@@ -176,6 +183,28 @@ async def purge_due(
     if done and not dry_run:
         await drop_wishes(parts, done)
     return report
+
+
+def _hiding(wish: PurgeWish) -> str:
+    """Why others wait for one that is not known in full, and what to do, in words."""
+    return (
+        f"Nothing is purged while it is not known what table {wish.name} holds, which waits to be purged: restore what cannot be read, or "
+        f"delete {wish.metadata_location}, which gives up all that it names"
+    )
+
+
+async def spare_shown(parts: Parts, doomed: DoomedFiles, shown: ShownTables, current: set[str], waiting: Collection[str] = ()) -> list[str]:
+    """Spare what is shown, and what is when that was read; what could not be read, in words.
+
+    `current`: metadata files of the latest version, of which none of what they name may be missing; `waiting`: others to spare.
+    Locations are absolute.
+    """
+    unread = await doomed.spare_tables(current, gaps=False)
+    others = {*map(parts.locations.to_absolute, shown.tables), *waiting} - current
+    unread += await doomed.spare_tables(others, gaps=True)
+    await shown.catch_up()
+    since = set(map(parts.locations.to_absolute, shown.tables)) - others - current
+    return unread + await doomed.spare_tables(since, gaps=True)
 
 
 def not_known(unread: Sequence[str]) -> list[str]:

@@ -1,21 +1,32 @@
 """Purging at once: a table's files are deleted although kept versions show it, which lose it.
 
 What the latest version or an unfinished transaction shows through another table stays, as with every purge; what only older versions
-show does not. Deleted are the files of all metadata that kept versions have of the table, not of the last ones alone. See `purge` for
-the order and for what cannot be excluded.
+show does not. Deleted are the files of all metadata that kept versions have of this table (whatever it was called, but not of another
+one with the same UUID), not of the last ones alone. See `purge` for the order and for what cannot be excluded; beside that, here, a
+transaction that is just beginning on a version from before the drop.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import Collection, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from catalog_format.changes import Change, ChangeSet, Verb
 from catalog_format.definitions import read_definition
-from catalog_format.errors import ConflictError, ContendedError, NoSuchTableError, NoSuchVersionError, RequirementFailedError
+from catalog_format.distributed.image import TransactionImage
+from catalog_format.errors import (
+    ConflictError,
+    ContendedError,
+    CorruptFileError,
+    MissingFileError,
+    NoSuchTableError,
+    NoSuchVersionError,
+    RequirementFailedError,
+    StoreUnavailableError,
+)
 from catalog_format.iceberg.requests import drop_request
-from catalog_format.iceberg.table_files import FileRole, TableFile
+from catalog_format.iceberg.table_files import FileRole, TableFile, TableFileReader, copied_in_words, is_copied
 from catalog_format.keys import Identifier, ObjectType, table_key, type_of, type_range
 from catalog_format.maintenance.parts import Parts, Progress, silent
 from catalog_format.maintenance.purge import (
@@ -26,13 +37,14 @@ from catalog_format.maintenance.purge import (
     doomed_files,
     drop_wishes,
     not_known,
+    spare_shown,
     tables_in,
     wishes_in,
 )
-from catalog_format.node import Entry, Root
+from catalog_format.maintenance.table_life import TableLife, life_until_drop, life_until_now
+from catalog_format.node import Root
 from catalog_format.objects import TableDefinition
 from catalog_format.reader import Reader
-from catalog_format.tree import scan
 from catalog_format.tree.compare import differences
 
 DROP_ATTEMPTS = 10
@@ -43,46 +55,46 @@ class PurgePlan:
     """What purging a table at once would mean."""
 
     table: Identifier
-    uuids: set[str]
-    """Of the tables that bear the name, or bore it when they were dropped with purge."""
-    is_there: bool
-    """Whether one has to be dropped first."""
+    present: TableLife | None
+    """Of the table that bears the name; it has to be dropped first."""
     wishes: list[PurgeWish]
-    versions: list[int] = field(default_factory=list)
-    """Kept versions that show it, and cannot load it any more afterwards; the latest is among them if it has to be dropped first."""
-    locations: set[str] = field(default_factory=set)
-    """Metadata files that these versions name, absolute."""
+    """To purge tables that bore the name when they were dropped."""
+    dropped: list[TableLife]
+    """Of these tables."""
+    versions: list[int]
+    """Kept versions that show one of them, and cannot load it any more afterwards; the latest is among them if `is_there`."""
 
     @property
     def name(self) -> str:
         return ".".join(self.table)
 
+    @property
+    def is_there(self) -> bool:
+        return self.present is not None
 
-async def plan_purge(parts: Parts, table: Identifier) -> PurgePlan:
-    """What `purge_now` would do. Reads the roots of all kept versions, and what differs between them.
+    @property
+    def lives(self) -> list[TableLife]:
+        return self.dropped if self.present is None else [*self.dropped, self.present]
+
+
+async def plan_purge(parts: Parts, table: Identifier, *, dry_run: bool = False) -> PurgePlan:
+    """What `purge_now` would do. Reads the roots of all kept versions, and the table's definitions in them.
+
+    On the way transactions whose time is up are ended, unless this is for a dry run.
 
     Raises `NoSuchTableError` if there is no such table and no wish to purge one, `ConflictError` if an unfinished transaction may still
-    read it.
+    read it, or if it was copied here with its catalog.
     """
-    latest = await parts.versions.confirm(anew=True)
-    key = table_key(table)
-    definition = await Reader(latest, parts.nodes, parts.storage).definition(key)
-    wishes = [wish for wish in await wishes_in(parts, latest) if wish.table == table]
-    uuids = {wish.table_uuid for wish in wishes}
-    if definition is not None:
-        uuids.add(TableDefinition.from_bytes(definition).table_uuid)
-    elif not wishes:
-        name = ".".join(table)
-        raise NoSuchTableError(f"Table {name} does not exist, and no DROP with purge of a table of that name waits to be carried out")
-    plan = PurgePlan(table, uuids, definition is not None, wishes, locations={wish.metadata_location for wish in wishes})
-    # A table that was registered twice has its UUID under two names: the other one is not meant.
-    others = (await _shown(parts, latest, uuids)).keys() - {key}
-    await _check_readers(parts, plan, others)
-    async for version, shown in _appearances(parts, uuids, latest):
-        locations = {location for other, location in shown.items() if other not in others}
-        if locations:
-            plan.versions.append(version)
-            plan.locations |= locations
+    plan = await _plan(parts, table, dry_run=dry_run)
+    reader = TableFileReader(parts.files.place)
+    for life in plan.lives:
+        try:
+            metadata = await reader.metadata(life.newest)
+        except (MissingFileError, CorruptFileError, StoreUnavailableError):
+            # Told of when it is purged.
+            continue
+        if is_copied(metadata, life.newest, parts.locations):
+            raise ConflictError(f"Table {plan.name} cannot be purged: {copied_in_words(metadata, life.newest)}")
     return plan
 
 
@@ -92,34 +104,35 @@ async def purge_now(parts: Parts, plan: PurgePlan, *, dry_run: bool = False, pro
     Raises `ConflictError` if another table has taken the name since the plan was made or a transaction began meanwhile, and what
     commits raise. Files that cannot be read or deleted are problems in the report.
     """
-    if plan.is_there and not dry_run:
-        await _drop(parts, plan)
-        plan = await plan_purge(parts, plan.table)
+    if not dry_run:
+        if plan.present is not None:
+            await _drop(parts, plan, plan.present.table_uuid)
+        # Whoever has taken the name since is somebody else, and loses nothing.
+        plan = await _plan(parts, plan.table, {life.table_uuid for life in plan.lives})
     report = PurgeReport(waiting=len(plan.wishes))
     doomed = doomed_files(parts, progress)
-    unreadable: list[str] = []
-    for location in sorted(plan.locations):
-        reading = await doomed.add_table(location)
+    waits: list[str] = []
+    for life in plan.lives:
+        reading = await doomed.add_table(life.newest, life.locations - {life.newest})
         report.problems += [f"Table {plan.name}: {message}" for message in (*reading.missing, *reading.refused)]
-        unreadable += reading.unreadable
-    if unreadable:
+        waits += [*reading.unreadable, *reading.copied]
+    if waits:
         # What they name is not known: with the rest and the wish gone, nobody would ever find it.
-        report.problems += [f"Table {plan.name} waits: {message}" for message in unreadable]
+        report.problems += [f"Table {plan.name} waits: {message}" for message in waits]
         return report
-    latest = await parts.versions.confirm(anew=True)
-    for wish in await wishes_in(parts, latest):
+    shown = _ShownNow(parts, table_key(plan.table) if plan.is_there else None, dry_run)
+    await shown.catch_up()
+    for wish in shown.wishes:
         if wish.table != plan.table:
             # Without its metadata nobody could carry it out.
             doomed.spare(TableFile(FileRole.OLD_METADATA, wish.metadata_location))
-    current = await tables_in(parts, latest, without=table_key(plan.table) if plan.is_there else None)
-    unread = await doomed.spare_tables(current, gaps=False)
-    unread += await doomed.spare_tables(await _tables_of_transactions(parts) - current, gaps=True)
+    unread = await spare_shown(parts, doomed, shown, shown.current)
     # Who began since the plan was made had the table's files spared: the wish must not go without them.
-    await _check_readers(parts, plan, (await _shown(parts, latest, plan.uuids)).keys() - {table_key(plan.table)})
+    _check_readers(plan, await parts.unfinished(dry_run=dry_run))
     if unread:
         report.problems += not_known(unread)
         return report
-    if await delete_tables(parts, doomed, plan.locations, report, dry_run, progress):
+    if await delete_tables(parts, doomed, {location for life in plan.lives for location in life.locations}, report, dry_run, progress):
         report.tables = [plan.table]
         report.waiting = 0
         if not dry_run:
@@ -127,7 +140,32 @@ async def purge_now(parts: Parts, plan: PurgePlan, *, dry_run: bool = False, pro
     return report
 
 
-async def _drop(parts: Parts, plan: PurgePlan) -> None:
+async def _plan(parts: Parts, table: Identifier, dropped_uuids: Collection[str] | None = None, *, dry_run: bool = False) -> PurgePlan:
+    """As `plan_purge`; with `dropped_uuids` only of tables that were dropped, and bear one of these."""
+    unfinished = await parts.unfinished(dry_run=dry_run)
+    latest = await parts.versions.confirm(anew=True)
+    oldest = latest.header.oldest
+    first = min([oldest, *(image.base_version for image in unfinished)])
+    wishes = [wish for wish in await wishes_in(parts, latest) if wish.table == table]
+    present = None
+    if dropped_uuids is None:
+        present = await life_until_now(parts, table_key(table), latest, first)
+    else:
+        wishes = [wish for wish in wishes if wish.table_uuid in dropped_uuids]
+    if present is None and not wishes:
+        name = ".".join(table)
+        raise NoSuchTableError(f"Table {name} does not exist, and no DROP with purge of a table of that name waits to be carried out")
+    dropped = [
+        await life_until_drop(parts, wish.table_uuid, wish.metadata_location, table_key(table), wish.version, oldest, first)
+        for wish in wishes
+    ]
+    plan = PurgePlan(table, present, wishes, dropped, [])
+    plan.versions = sorted({version for life in plan.lives for version in life.keys if version >= oldest})
+    _check_readers(plan, unfinished)
+    return plan
+
+
+async def _drop(parts: Parts, plan: PurgePlan, table_uuid: str) -> None:
     """DROP with purge of the table that was planned for, whatever was committed to it meanwhile."""
     key = table_key(plan.table)
     for _ in range(DROP_ATTEMPTS):
@@ -135,7 +173,7 @@ async def _drop(parts: Parts, plan: PurgePlan) -> None:
         if definition is None:
             return
         table = TableDefinition.from_bytes(definition)
-        if table.table_uuid not in plan.uuids:
+        if table.table_uuid != table_uuid:
             raise ConflictError(f"Another table has taken the name {plan.name} meanwhile: nothing was purged; look again at what is there")
         change = Change(Verb.DROP, key, drop_request(True, table.metadata_location), summary="with purge")
         try:
@@ -147,28 +185,64 @@ async def _drop(parts: Parts, plan: PurgePlan) -> None:
     raise ContendedError(f"Table {plan.name} changed {DROP_ATTEMPTS} times while it was dropped; try again")
 
 
-async def _check_readers(parts: Parts, plan: PurgePlan, others: Collection[bytes]) -> None:
-    """Raise `ConflictError` if the base of an unfinished transaction shows the table, under another key than `others`."""
-    for image in await parts.unfinished():
-        base = await _root(parts, image.base_version)
-        if base is not None and (await _shown(parts, base, plan.uuids)).keys() - set(others):
+def _check_readers(plan: PurgePlan, unfinished: Iterable[TransactionImage]) -> None:
+    """Raise `ConflictError` if the base of one of these transactions shows the table."""
+    for image in unfinished:
+        if any(image.base_version in life.keys for life in plan.lives):
             raise ConflictError(
                 f"Transaction {image.transaction_id} began at version {image.base_version} and may still read table {plan.name}: "
                 f"commit it, or end it with `treeline dtxn rollback`, and purge the table then"
             )
 
 
-async def _tables_of_transactions(parts: Parts) -> set[str]:
-    """Metadata files, absolute, of all tables that unfinished transactions show."""
-    found: set[str] = set()
-    for image in await parts.unfinished():
-        base = await _root(parts, image.base_version)
-        if base is not None:
-            found |= await tables_in(parts, base)
-        for key, result in image.overlay().items():
-            if result is not None and type_of(key) is ObjectType.TABLE:
-                found.add(parts.locations.to_absolute(TableDefinition.from_bytes(result).metadata_location))
-    return found
+class _ShownNow:
+    """What unfinished transactions and the latest version show, and every version published since the first look."""
+
+    def __init__(self, parts: Parts, without: bytes | None, dry_run: bool) -> None:
+        """`without`: key of a table to leave out, as if it had been dropped."""
+        self._parts = parts
+        self._dry_run = dry_run
+        self._without = without
+        self._looked_at: Root | None = None
+        self.tables: set[str] = set()
+        self.current: set[str] = set()
+        """Of them, those of the latest version when it was looked at first."""
+        self.wishes: list[PurgeWish] = []
+        """That it had."""
+
+    async def catch_up(self) -> None:
+        """The order matters: a transaction that commits in between is seen in either."""
+        for image in await self._parts.unfinished(dry_run=self._dry_run):
+            base = await _root(self._parts, image.base_version)
+            if base is not None:
+                self.tables |= await tables_in(self._parts, base)
+            for key, result in image.overlay().items():
+                if result is not None and type_of(key) is ObjectType.TABLE:
+                    self._add(result)
+        latest = await self._parts.versions.confirm(anew=True)
+        if self._looked_at is None:
+            self.current = await tables_in(self._parts, latest, without=self._without)
+            self.tables |= self.current
+            self.wishes = await wishes_in(self._parts, latest)
+        else:
+            await self._add_since(self._looked_at, latest.version)
+        self._looked_at = latest
+
+    async def _add_since(self, before: Root, last: int) -> None:
+        for version in range(before.version + 1, last + 1):
+            root = await _root(self._parts, version)
+            if root is None:
+                continue
+            span = type_range(ObjectType.TABLE)
+            async with aclosing(differences(before, root, *span, self._parts.nodes, before.version)) as changed:
+                async for key, _, entry in changed:
+                    if entry is not None and key != self._without:
+                        self._add(await read_definition(entry.value or b"", self._parts.storage))
+            before = root
+
+    def _add(self, definition: bytes) -> None:
+        table = TableDefinition.from_bytes(definition)
+        self.tables.add(self._parts.locations.to_absolute(table.metadata_location))
 
 
 async def _root(parts: Parts, version: int) -> Root | None:
@@ -177,40 +251,3 @@ async def _root(parts: Parts, version: int) -> Root | None:
         return await parts.versions.read(version)
     except NoSuchVersionError:
         return None
-
-
-async def _shown(parts: Parts, root: Root, uuids: Collection[str]) -> dict[bytes, str]:
-    """Key to metadata file (absolute) of the tables with one of these UUIDs that a version shows."""
-    shown: dict[bytes, str] = {}
-    async for entry in scan(root, *type_range(ObjectType.TABLE), parts.nodes):
-        await _note(parts, shown, entry.key, entry, uuids)
-    return shown
-
-
-async def _appearances(parts: Parts, uuids: Collection[str], latest: Root) -> AsyncGenerator[tuple[int, dict[bytes, str]], None]:
-    """The same for each kept version in turn. Costs one scan of the oldest, and what changed from each to the next."""
-    before: Root | None = None
-    shown: dict[bytes, str] = {}
-    for version in range(latest.header.oldest, latest.version + 1):
-        root = await _root(parts, version)
-        if root is None:
-            # Given up since the latest was looked at.
-            before = None
-            continue
-        if before is None:
-            shown = await _shown(parts, root, uuids)
-        else:
-            span = type_range(ObjectType.TABLE)
-            async with aclosing(differences(before, root, *span, parts.nodes, before.version)) as changed:
-                async for key, _, entry in changed:
-                    await _note(parts, shown, key, entry, uuids)
-        before = root
-        yield version, shown
-
-
-async def _note(parts: Parts, shown: dict[bytes, str], key: bytes, entry: Entry | None, uuids: Collection[str]) -> None:
-    shown.pop(key, None)
-    if entry is not None:
-        table = TableDefinition.from_bytes(await read_definition(entry.value or b"", parts.storage))
-        if table.table_uuid in uuids:
-            shown[key] = parts.locations.to_absolute(table.metadata_location)

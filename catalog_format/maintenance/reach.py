@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import posixpath
 from collections.abc import Container, Iterable
+from contextlib import aclosing
 
 from catalog_format import paths
 from catalog_format.changes import Committed
 from catalog_format.definitions import file_of, read_definition
 from catalog_format.keys import ObjectType, type_of
-from catalog_format.maintenance.parts import MOST_AT_ONCE, Parts
-from catalog_format.node import Root, Rows
+from catalog_format.maintenance.parts import MOST_AT_ONCE, Parts, ahead
+from catalog_format.node import Entry, Root
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.tree import lookup
 from catalog_format.tree.invariants import reachable
@@ -28,6 +29,8 @@ class Reach:
         self._replaced: dict[tuple[bytes, int], bytes] = {}
         """Those of them that the newest version so far has no more: only an older one can show them."""
         self._newest = -1
+        self._added: set[str] = set()
+        """Files of definitions that were read, and whose own files are among `files`."""
         self.files: set[str] = set()
         self._elsewhere: set[str] = set()
         """Names of metadata files that do not seem to lie below the root."""
@@ -43,10 +46,8 @@ class Reach:
             some = found[start : start + MOST_AT_ONCE]
             for node in await asyncio.gather(*map(self._parts.nodes.node, some)):
                 if node.level == 0:
-                    await self._add_leaf(node.rows, above)
-        for key, value in above.items():
-            if value is not None:
-                self.add_definition(key, await self._definition(value))
+                    await self._add_rows(node.rows, above)
+        await self._add_rows(root.buffer, ())
         # Only now: a version that could not be read to its end must not hide what others share with it.
         self._nodes |= set(found)
         self._newest = max(self._newest, root.version)
@@ -84,21 +85,34 @@ class Reach:
                 continue
             self._hidden.pop((key, stamp), None)
 
-    async def _add_leaf(self, rows: Rows, above: Container[bytes]) -> None:
+    async def _add_rows(self, rows: Iterable[Entry], above: Container[bytes]) -> None:
+        """Rows of one leaf, or of the write buffer; those with a key in `above` are hidden."""
+        unknown: list[tuple[Entry, str | None]] = []
         for row in rows:
             if row.value is None:
                 continue
-            definition = await self._definition(row.value)
-            if row.key in above:
-                self._hidden[row.key, row.stamp] = definition
-            else:
+            path, place = file_of(row.value), (row.key, row.stamp)
+            if path is not None:
+                # It is needed as long as a node names it, hidden or not.
+                self.files.add(path)
+            if path in self._added:
+                continue
+            if row.key in above and (place in self._hidden or place in self._replaced):
+                self._hidden.setdefault(place, self._replaced.get(place, b""))
+                continue
+            unknown.append((row, path))
+        stored = [row.value or b"" for row, path in unknown if path is not None]
+        async with aclosing(ahead(stored, self._definition)) as reading:
+            for row, path in unknown:
+                definition = await self._definition(row.value or b"") if path is None else await anext(reading)
+                if row.key in above:
+                    self._hidden[row.key, row.stamp] = definition
+                    continue
                 self.add_definition(row.key, definition)
+                if path is not None:
+                    self._added.add(path)
 
     async def _definition(self, value: bytes) -> bytes:
-        """What a value holds. A file of its own is needed as long as a node names it, hidden or not."""
-        path = file_of(value)
-        if path is not None:
-            self.files.add(path)
         return await read_definition(value, self._parts.storage)
 
     def needs(self, path: str) -> bool:

@@ -146,6 +146,7 @@ class TransactionPlace:
         now_ms = self._clock.now_ms()
         stage = Stage(reader, self._kinds, now_ms)
         slots = await stage.apply(changes)
+        await self._coordinator.check_clock()
         failures = await stage.store(Upload(self._ids.attempt_id(), self._id))
         for failure in failures.values():
             raise failure

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeVar
 
-from catalog_format.storage.protocol import Storage
+from catalog_format.storage.protocol import Page, Storage
 
 Verb = Literal["get", "put_if_absent", "replace", "list", "delete", "exists", "clock_ms"]
 T = TypeVar("T")
@@ -128,6 +129,12 @@ class CountingStorage:
     async def list(self, prefix: str) -> list[str]:
         return await self._counted("list", prefix, lambda: self.inner.list(prefix))
 
+    async def pages(self, prefix: str) -> AsyncGenerator[Page, None]:
+        """Each page is a request."""
+        async with aclosing(self.inner.pages(prefix)) as pages:
+            async for page in pages:
+                yield await self._counted("list", prefix, partial(_given, page))
+
     async def delete(self, path: str) -> None:
         await self._counted("delete", path, lambda: self.inner.delete(path))
 
@@ -157,3 +164,7 @@ class CountingStorage:
     def _next_tick(self) -> int:
         self._tick += 1
         return self._tick
+
+
+async def _given(page: Page) -> Page:
+    return page

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from catalog_format.errors import InvalidArgumentError
 from catalog_format.storage.fsspec_store import Answer
+from catalog_format.storage.protocol import Page
 
 # No caches anywhere (a file that was absent may exist now), and no instance shared between stores or loops.
 _UNCACHED = {"asynchronous": True, "use_listings_cache": False, "skip_instance_cache": True}
@@ -60,8 +61,16 @@ class S3Dialect:
         await file_system._call_s3("head_object", Bucket=bucket, Key=key)
         return True
 
-    async def list(self, file_system: Any, folder: str) -> list[str]:
-        return [entry["name"] for entry in await file_system._lsdir(folder, delimiter="")]
+    async def pages(self, file_system: Any, folder: str) -> AsyncGenerator[Page, None]:
+        # s3fs has no listing that lets go of a page's entries, some 800 bytes each.
+        bucket, key, _ = file_system.split_path(folder)
+        start: dict[str, str] = {}
+        while True:
+            said = await file_system._call_s3("list_objects_v2", Bucket=bucket, Prefix=f"{key}/" if key else "", **start)
+            yield [f"{bucket}/{entry['Key']}" for entry in said.get("Contents", [])]
+            if not said.get("IsTruncated"):
+                return
+            start = {"ContinuationToken": said["NextContinuationToken"]}
 
     async def clock_ms(self, file_system: Any, name: str) -> int | None:
         bucket, key, _ = file_system.split_path(name)
@@ -107,8 +116,16 @@ class GcsDialect:
         await file_system._call("GET", "b/{}/o/{}", bucket, key, json_out=True)
         return True
 
-    async def list(self, file_system: Any, folder: str) -> list[str]:
-        return list(await file_system._find(folder, update_cache=False))
+    async def pages(self, file_system: Any, folder: str) -> AsyncGenerator[Page, None]:
+        # gcsfs has no listing that lets go of a page's entries, and ends its own at ten million without a word.
+        bucket, key, _ = file_system.split_path(folder)
+        start: dict[str, str] = {"prefix": f"{key}/"} if key else {}
+        while True:
+            said = await file_system._call("GET", "b/{}/o", bucket, json_out=True, **start)
+            yield [f"{bucket}/{item['name']}" for item in said.get("items", [])]
+            if not said.get("nextPageToken"):
+                return
+            start["pageToken"] = said["nextPageToken"]
 
     async def clock_ms(self, file_system: Any, name: str) -> int | None:
         return None
@@ -157,11 +174,11 @@ class AzureDialect:
         async with file_system.service_client.get_blob_client(container, blob) as client:
             return bool(await client.exists())
 
-    async def list(self, file_system: Any, folder: str) -> list[str]:
+    async def pages(self, file_system: Any, folder: str) -> AsyncGenerator[Page, None]:
         container, _, below = folder.partition("/")
         async with file_system.service_client.get_container_client(container) as client:
-            blobs = client.list_blobs(name_starts_with=f"{below}/" if below else None)
-            return [f"{container}/{blob.name}" async for blob in blobs]
+            async for blobs in client.list_blobs(name_starts_with=f"{below}/" if below else None).by_page():
+                yield [f"{container}/{blob.name}" async for blob in blobs]
 
     async def clock_ms(self, file_system: Any, name: str) -> int | None:
         return None

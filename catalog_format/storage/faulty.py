@@ -6,15 +6,17 @@ its class here. Which call meets which fault is a plan's decision; the plan sees
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from catalog_format.clock import Clock
 from catalog_format.errors import StoreDeniedError, StoreFullError, StoreThrottledError
 from catalog_format.storage.counting import Verb
-from catalog_format.storage.protocol import Storage
+from catalog_format.storage.protocol import Page, Storage
 
 T = TypeVar("T")
 
@@ -230,6 +232,12 @@ class FaultyStorage:
     async def list(self, prefix: str) -> list[str]:
         return await self._sent("list", prefix, lambda: self.inner.list(prefix))
 
+    async def pages(self, prefix: str) -> AsyncGenerator[Page, None]:
+        """Each page is a call; what happens to it happens after it was read, which changes nothing."""
+        async with aclosing(self.inner.pages(prefix)) as pages:
+            async for page in pages:
+                yield await self._sent("list", prefix, partial(_given, page))
+
     async def delete(self, path: str) -> None:
         await self._sent("delete", path, lambda: self.inner.delete(path))
 
@@ -285,3 +293,7 @@ async def _read(request: Request) -> bytes:
     if not isinstance(data, bytes):
         raise TypeError(f"only what get reads can be damaged, not {request.call.verb}")
     return data
+
+
+async def _given(page: Page) -> Page:
+    return page

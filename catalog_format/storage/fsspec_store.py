@@ -8,12 +8,13 @@ Whoever must know reads back and compares, after a False as after an error.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from catalog_format.errors import NotACatalogError, StoreDeniedError, StoreFullError, StoreThrottledError, UnsupportedError
 from catalog_format.storage.names import check_folder, check_path
+from catalog_format.storage.protocol import Page
 
 
 class Answer(NamedTuple):
@@ -37,8 +38,8 @@ class Dialect(Protocol):
         """By one request. fsspec's own `_exists` sends a second one to look for a folder of that name."""
         ...
 
-    async def list(self, file_system: Any, folder: str) -> list[str]:
-        """Names of all files below the folder, and perhaps others."""
+    def pages(self, file_system: Any, folder: str) -> AsyncGenerator[Page, None]:
+        """Names of all files below the folder, and perhaps others, as many at once as the service gives."""
         ...
 
     async def clock_ms(self, file_system: Any, name: str) -> int | None:
@@ -100,11 +101,19 @@ class FsspecStorage:
             await self._file_system()._pipe_file(name, data, mode="overwrite", **self._dialect.write_options)
 
     async def list(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        async with aclosing(self.pages(prefix)) as pages:
+            async for page in pages:
+                found += page
+        return sorted(found)
+
+    async def pages(self, prefix: str) -> AsyncGenerator[Page, None]:
         below = self._base + (check_folder(prefix) and f"{prefix}/")
         with self._errors(prefix):
-            names = await self._dialect.list(self._file_system(), below.rstrip("/"))
-        # Names that end in "/" are the folder marks that some tools leave in buckets.
-        return sorted(name.removeprefix(self._base) for name in names if name.startswith(below) and not name.endswith("/"))
+            async with aclosing(self._dialect.pages(self._file_system(), below.rstrip("/"))) as pages:
+                async for names in pages:
+                    # Names that end in "/" are the folder marks that some tools leave in buckets.
+                    yield [name.removeprefix(self._base) for name in names if name.startswith(below) and not name.endswith("/")]
 
     async def delete(self, path: str) -> None:
         name = self._base + check_path(path)

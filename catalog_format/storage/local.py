@@ -10,16 +10,23 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 
 from catalog_format.errors import StoreDeniedError, StoreFullError
 from catalog_format.ids import SystemIds
 from catalog_format.storage.names import TEMPORARY_PREFIX, check_folder, check_path
+from catalog_format.storage.protocol import Page
 
 # Larger files are read in a thread; smaller ones cost less than the hand-over to a thread would.
 _INLINE_READ_BYTES = 1 << 20
 
+_PAGE = 10_000
+
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+# What file systems without hard links answer to a link.
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _NOT_A_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 # The names of temporary files need to be unique, not reproducible: nothing ever reads them.
@@ -71,8 +78,17 @@ class LocalStorage:
         await asyncio.to_thread(self._replace, check_path(path), data)
 
     async def list(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        async with aclosing(self.pages(prefix)) as pages:
+            async for page in pages:
+                found += page
+        return sorted(found)
+
+    async def pages(self, prefix: str) -> AsyncGenerator[Page, None]:
+        pages = _pages_below(self._base, check_folder(prefix))
         try:
-            return await asyncio.to_thread(_files_below, self._base, check_folder(prefix))
+            while (page := await asyncio.to_thread(next, pages, None)) is not None:
+                yield page
         except OSError as error:
             raise self._translate(error, prefix) from error
 
@@ -105,12 +121,16 @@ class LocalStorage:
                 os.link(temporary, full)
             except FileExistsError:
                 return False
+            except OSError as error:
+                if error.errno in _NO_LINKS:
+                    raise StoreDeniedError(f"no file can be made at {full}: a file system with hard links is needed") from error
+                raise
             finally:
                 _remove_quietly(temporary)
         except NotADirectoryError as error:
             raise StoreDeniedError(f"no folder can be made at {full}: part of that path is a file") from error
         except OSError as error:
-            raise self._translate(error, path, hint=" (new files need a file system with hard links)") from error
+            raise self._translate(error, path) from error
         # From here on the file is visible: a failure is reported as it is, never as "nothing was written".
         _sync_directory(os.path.dirname(full))  # noqa: PTH120
         return True
@@ -145,13 +165,13 @@ class LocalStorage:
         except OSError as error:
             raise self._translate(error, "") from error
 
-    def _translate(self, error: OSError, path: str, hint: str = "") -> Exception:
+    def _translate(self, error: OSError, path: str) -> Exception:
         """The error to raise for one that the system gave before anything became visible."""
         where = f"{self._base}{path}: {os.strerror(error.errno or 0)}"
         if error.errno in _FULL:
             return StoreFullError(f"no room for {where}")
         if error.errno in _DENIED:
-            return StoreDeniedError(f"no access to {where}{hint}")
+            return StoreDeniedError(f"no access to {where}")
         if isinstance(error, _NOT_A_FILE):
             return FileNotFoundError(error.errno, os.strerror(error.errno or 0), self._base + path)
         return error
@@ -172,8 +192,8 @@ def _read(descriptor: int, size: int, *, close: bool = False) -> bytes:
             os.close(descriptor)
 
 
-def _files_below(base: str, prefix: str) -> list[str]:
-    """Sorted paths, relative to `base`, of the files below `base` + `prefix`, temporary ones left out."""
+def _pages_below(base: str, prefix: str) -> Iterator[Page]:
+    """Paths, relative to `base`, of the files below `base` + `prefix`, temporary ones left out; about `_PAGE` at once."""
     found: list[str] = []
     folders = [prefix]
     while folders:
@@ -188,7 +208,10 @@ def _files_below(base: str, prefix: str) -> list[str]:
                     folders.append(below + entry.name)
                 elif entry.is_file():
                     found.append(below + entry.name)
-    return sorted(found)
+                    if len(found) == _PAGE:
+                        yield found
+                        found = []
+    yield found
 
 
 def _write_temporary(full: str, data: bytes) -> str:
@@ -226,10 +249,11 @@ def _make_directory(directory: str) -> None:
         if not os.path.isdir(parent):  # noqa: PTH112
             _make_directory(parent)
         try:
-            # Still not found: the file system itself (such as /proc) does not take it.
             os.mkdir(directory)  # noqa: PTH102
         except FileExistsError:
             return
+        except FileNotFoundError as error:
+            raise StoreDeniedError(f"no folder can be made at {directory}: the file system takes none there") from error
     _sync_directory(parent)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 from catalog_format.storage.names import check_folder, check_path
+from catalog_format.storage.protocol import Page
 
 
 class MemoryStorage:
@@ -48,6 +50,9 @@ class MemoryStorage:
         await asyncio.sleep(0)
         below = prefix and f"{prefix}/"
         return sorted(path for path in self._files if path.startswith(below))
+
+    async def pages(self, prefix: str) -> AsyncGenerator[Page, None]:
+        yield await self.list(prefix)
 
     async def delete(self, path: str) -> None:
         check_path(path)

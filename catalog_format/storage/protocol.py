@@ -12,7 +12,11 @@ A store never retries a write by itself where it can be told not to; the committ
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Protocol
+
+Page = list[str]
+"""Some of the paths of a listing."""
 
 
 class Storage(Protocol):
@@ -42,6 +46,10 @@ class Storage(Protocol):
 
     async def list(self, prefix: str) -> list[str]:
         """Paths of all files below the folder `prefix` (recursive), sorted; [] if there are none. "" lists all."""
+        ...
+
+    def pages(self, prefix: str) -> AsyncGenerator[Page, None]:
+        """The same in some pages of any size, at least one, and in any order: for who need not hold all of them."""
         ...
 
     async def delete(self, path: str) -> None:

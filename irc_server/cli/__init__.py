@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
-from catalog_format.errors import TreelineError
+from catalog_format.errors import InvalidArgumentError, TreelineError
 
 # Name to "module:command"; modules are imported when they are called for.
 COMMANDS = {
@@ -38,18 +41,38 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _errors_in_one_line():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _errors_in_one_line():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            # Whoever read the output has seen enough; click ends quietly.
-            raise
-        except (TreelineError, OSError) as error:
-            click.echo(f"treeline: {' '.join(str(error).split()) or type(error).__name__}", err=True)
-            sys.exit(1)
 
 
-@click.group(cls=LazyGroup)
+@contextmanager
+def _errors_in_one_line() -> Iterator[None]:
+    """Ends with code 2 if the command line or a setting has to be changed, with 1 for every other error."""
+    try:
+        yield
+    except (BrokenPipeError, NoArgsIsHelpError):
+        # Whoever read the output has seen enough, and click ends quietly; or there is nothing to do but to show the help.
+        raise
+    except click.UsageError as error:
+        command = "treeline" if error.ctx is None else error.ctx.command_path
+        _end(f"{error.format_message()} (see `{command} --help`)", 2)
+    except InvalidArgumentError as error:
+        _end(error.message, 2)
+    except (TreelineError, OSError) as error:
+        _end(str(error) or type(error).__name__, 1)
+
+
+def _end(message: str, code: int) -> NoReturn:
+    click.echo(f"treeline: {' '.join(message.split())}", err=True)
+    sys.exit(code)
+
+
+@click.group("treeline", cls=LazyGroup)
 @click.version_option(package_name="treeline-catalog")
 def main() -> None:
     """An Iceberg REST Catalog whose whole state lies in your own bucket or folder."""

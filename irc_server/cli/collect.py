@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,7 @@ class CollectFacts:
     purged: list[Identifier]
     """Tables that were dropped with purge and whose files are gone now."""
     purged_files: list[str]
+    """Files that their metadata named, less those that something kept shows; some may have been gone before."""
     purges_waiting: int
     purge_problems: list[str]
 
@@ -53,13 +55,16 @@ def collect(url: str, config_file: Path | None, as_json: bool, purge_after: int,
     """Delete the files of the catalog at URL that no kept version and no unfinished transaction needs.
 
     Only files that Treeline wrote: nodes, definitions, metadata files. Files of engines stay, but for those of tables that were
-    dropped with purge and that no kept version shows.
+    dropped with purge and that no kept version shows. Exits with 1 if there were problems with these; the rest was done all the same.
     """
     facts = asyncio.run(_collected(url, config_file, purge_after, dry_run))
     if as_json:
         print_json(facts)
     else:
         _print(facts)
+    if facts.purge_problems:
+        # Nothing was lost, but some table waits until somebody does something about it: whoever runs this by cron has to hear of it.
+        sys.exit(1)
 
 
 async def _collected(url: str, config_file: Path | None, purge_after_ms: int, dry_run: bool) -> CollectFacts:
@@ -92,7 +97,12 @@ def _print(facts: CollectFacts) -> None:
         click.echo(f"problem: {printable(problem)}")
     if facts.purged:
         names = printable(", ".join(map(".".join, facts.purged)))
-        click.echo(f"{'Would be purged' if facts.dry_run else 'Purged'}: {names} ({plural(len(facts.purged_files), 'file')} {verb})")
+        # Not "deleted": collect may have taken old metadata files among them before.
+        done = "Would be purged" if facts.dry_run else "Purged"
+        click.echo(f"{done}: {names} (files that their metadata named: {len(facts.purged_files)})")
     if facts.purges_waiting:
-        click.echo(f"{plural(facts.purges_waiting, 'dropped table')} to be purged later")
+        click.echo(
+            f"{plural(facts.purges_waiting, 'dropped table')} to be purged later: dropped since --purge-after, still shown by a kept "
+            f"version or an open transaction, or held up by a problem above (`treeline show {facts.url} --all` lists what waits)"
+        )
     click.echo(f"{plural(len(facts.deleted), 'file')} {verb} of {facts.candidates} that Treeline wrote ({facts.files} in all)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from catalog_format.maintenance.expire import ExpiryPolicy
 from catalog_format.maintenance.expire import expire as run_expire
 from irc_server.cli.durations import milliseconds
 from irc_server.cli.opening import on_a_catalog, opened
-from irc_server.cli.printing import plural, print_json
+from irc_server.cli.printing import plural, print_json, printable
 from irc_server.cli.progress import progress_bar
 
 KEEP = 10
@@ -34,6 +35,8 @@ class ExpireFacts:
     """Versions below `oldest` that unfinished transactions hold."""
     dropped_outcomes: int
     dropped_answers: int
+    problems: list[str]
+    """Versions that could not be given up, and why."""
 
 
 @click.command()
@@ -58,6 +61,8 @@ def expire(url: str, config_file: Path | None, as_json: bool, older_than: int, k
         print_json(facts)
     else:
         _print(facts)
+    if facts.problems:
+        sys.exit(1)
 
 
 async def _expired(url: str, config_file: Path | None, policy: ExpiryPolicy, dry_run: bool) -> ExpireFacts:
@@ -73,10 +78,13 @@ async def _expired(url: str, config_file: Path | None, policy: ExpiryPolicy, dry
             report.pinned,
             report.dropped_outcomes,
             report.dropped_answers,
+            report.problems,
         )
 
 
 def _print(facts: ExpireFacts) -> None:
+    for problem in facts.problems:
+        click.echo(f"problem: {printable(problem)}")
     would = "would be " if facts.dry_run else ""
     click.echo(
         f"{plural(facts.given_up, 'version')} {would}given up; the oldest kept one {'would be' if facts.dry_run else 'is'} {facts.oldest}"

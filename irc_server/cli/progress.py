@@ -16,8 +16,12 @@ def progress_bar() -> Iterator[Callable[[str, int, int | None], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)
+        shown = ""
 
         def tell(doing: str, done: int, total: int | None) -> None:
-            progress.update(task, description=doing, completed=done, total=total)
+            nonlocal shown
+            # Whatever is done next is shown at once, be it ever so short.
+            progress.update(task, description=doing, completed=done, total=total, refresh=doing != shown)
+            shown = doing
 
         yield tell

@@ -15,7 +15,7 @@ from catalog_format.keys import Identifier
 from catalog_format.maintenance.purge_now import PurgePlan, plan_purge, purge_now
 from irc_server.cli.facts.objects import table_named
 from irc_server.cli.opening import on_a_catalog, opened
-from irc_server.cli.printing import plural, print_json, printable
+from irc_server.cli.printing import print_json, printable
 from irc_server.cli.progress import progress_bar
 
 
@@ -32,6 +32,7 @@ class PurgeFacts:
     """Kept versions that show the table and cannot load it any more."""
     purged: bool
     deleted: list[str]
+    """Files that the metadata of the table named, less those that something kept shows; some may have been gone before."""
     problems: list[str]
 
 
@@ -45,7 +46,8 @@ def purge(url: str, config_file: Path | None, as_json: bool, table: str, now: bo
     """Delete all files of TABLE in the catalog at URL at once, although old versions show it.
 
     TABLE is there still and will be dropped, or it was dropped with purge before. Files that another table of the latest version or an
-    unfinished transaction shows stay. Exits with 1 if not everything could be done.
+    unfinished transaction shows stay. Never do this in a copy of a catalog: the files are those of the original, which loses them.
+    Exits with 1 if there were problems, whether the table was purged or not.
     """
     if not now:
         raise click.UsageError("Say --now to delete the files at once; `treeline collect` deletes those of dropped tables in its time")
@@ -54,13 +56,13 @@ def purge(url: str, config_file: Path | None, as_json: bool, table: str, now: bo
         print_json(facts)
     else:
         _print(facts)
-    if not facts.purged:
+    if facts.problems or not facts.purged:
         sys.exit(1)
 
 
 async def _purged(url: str, config_file: Path | None, table: str, ask: bool, dry_run: bool) -> PurgeFacts:
     async with opened(url, config_file) as catalog:
-        plan = await plan_purge(catalog.parts, table_named(table))
+        plan = await plan_purge(catalog.parts, table_named(table), dry_run=dry_run)
         if ask:
             _ask(plan)
         with progress_bar() as progress:
@@ -97,5 +99,5 @@ def _print(facts: PurgeFacts) -> None:
         for location in facts.deleted:
             click.echo(f"would be deleted: {printable(location)}")
     verb, name = "Would purge" if facts.dry_run else "Purged", printable(".".join(facts.table))
-    done = f"{verb} {name}: {plural(len(facts.deleted), 'file')}. {_loss(facts.lost_in)}"
+    done = f"{verb} {name} (files that its metadata named: {len(facts.deleted)}). {_loss(facts.lost_in)}"
     click.echo(done if facts.purged else f"{name} was not purged")

@@ -16,13 +16,13 @@ from tests.histories.arena import Clients, fight, open_arena
 from tests.histories.history import Outcome
 from tests.histories.ledger import read_lines
 from tests.histories.rest import PREFIX, Rest
-from tests.support.lossy_proxy import Weather
+from tests.support.lossy_proxy import Fate, Weather
 from tests.support.s3_server import S3Server
 from tests.support.servers import Place
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
-ROUGH = Weather(request_lost=0.005, reply_lost=0.01, late=0.005, late_seconds=0.5)
+ROUGH = Weather(request_lost=0.005, reply_lost=0.02, late=0.005, late_seconds=0.5)
 
 
 def fight_over_money(
@@ -42,6 +42,7 @@ def fight_over_money(
         fight(arena, workers, rng, number=clients, blows=blows, every=every)
         arena.calm()
         assert arena.blows == Counter(blows)
+        assert arena.fates[Fate.REPLY_LOST], "the weather was too fine to show anything"
         with closing(Rest([server.url for server in arena.servers], rng)) as direct:
             outcomes, expected = settle(direct, folder)
             assert bank.balances(direct) == expected

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +83,50 @@ def test_a_past_version_deletes_nothing_of_the_present(local_lake: Lake) -> None
     refused_deletions(past, "t")
     assert run(f"SELECT id FROM {past.scope}.t") == [(2,)]
     assert run(f"SELECT id FROM {here.scope}.t ORDER BY id") == [(2,), (3,)]
+
+
+def test_expired_snapshots_leave_old_versions_that_load_and_have_no_rows(local_lake: Lake) -> None:
+    run, here = local_lake.engine.rows, local_lake
+    run(f"CREATE TABLE {here.scope}.t AS SELECT 1L AS id")
+    dtxn = here.begin()
+    past = Lake(
+        here.engine, here.server, here.engine.attach(here.server, f"{WAREHOUSE}@v{dtxn.properties['base-version']}"), here.namespace
+    )
+    run(f"INSERT OVERWRITE {here.scope}.t VALUES (2)")
+    earlier = (past, dtxn.by_name)
+    assert [run(f"SELECT id FROM {lake.scope}.t") for lake in earlier] == [[(1,)], [(1,)]]
+    call = f"expire_snapshots(table => '{here.namespace}.t', older_than => TIMESTAMP '{_tomorrow()}', retain_last => 1)"
+    run(f"CALL {here.catalog}.system.{call}")
+    for lake in earlier:
+        assert run(f"DESCRIBE TABLE {lake.scope}.t")[0][:2] == ("id", "bigint")
+        refusal = here.engine.refusal(f"SELECT id FROM {lake.scope}.t")
+        lost = re.search(r"file:(/\S+\.(?:avro|parquet))", refusal)
+        assert lost is not None and not Path(lost[1]).exists(), refusal
+    assert run(f"SELECT id FROM {here.scope}.t") == [(2,)]
+    dtxn.roll_back()
+
+
+def test_old_files_of_an_open_transaction_are_taken_for_orphans(local_lake: Lake) -> None:
+    run, here = local_lake.engine.rows, local_lake
+    run(f"CREATE TABLE {here.scope}.t AS SELECT 1L AS id")
+    folder = Path(here.metadata("t")["location"].removeprefix("file://"))
+    before = set(folder.rglob("*.parquet"))
+    dtxn = here.begin()
+    run(f"INSERT INTO {dtxn.scope}.t VALUES (2)")
+    (new,) = set(folder.rglob("*.parquet")) - before
+
+    def orphans() -> set[str]:
+        """Names of the files that the default would delete: those older than three days."""
+        found = run(f"CALL {here.catalog}.system.remove_orphan_files(table => '{here.namespace}.t', dry_run => true)")
+        return {Path(location).name for (location,) in found}
+
+    assert new.name not in orphans(), "spared while it is young"
+    four_days_ago = time.time() - 4 * 86_400
+    os.utime(new, (four_days_ago, four_days_ago))
+    assert new.name in orphans()
+    dtxn.commit()
+    assert new.name not in orphans()
+    assert run(f"SELECT id FROM {here.scope}.t ORDER BY id") == [(1,), (2,)]
 
 
 def _tomorrow() -> str:

@@ -59,7 +59,7 @@ def test_a_purged_table_goes_and_its_neighbour_in_the_same_folder_stays(engine: 
         assert "1 dropped table to be purged later" in told("collect", str(root))
         assert files_in(shared) == his | others, "not three days ago"
         report = told("collect", str(root), "--purge-after", "0s")
-        assert f"Purged: ns.t ({len(his)} files deleted)" in report and "problem" not in report
+        assert f"Purged: ns.t (files that their metadata named: {len(his)})" in report and "problem" not in report
         assert files_in(shared) == others and stray in others
         run(f"REFRESH TABLE {neighbour}")
         assert run(f"SELECT id FROM {neighbour}") == [(7,)]

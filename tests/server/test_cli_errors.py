@@ -1,4 +1,4 @@
-"""What the commands say when something is wrong: one line, exit code 1. Settings, damage, and the real process."""
+"""What the commands say when something is wrong: one line, exit code 1, or 2 for mistakes in it. Settings, damage, the real process."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from io import RawIOBase
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from catalog_format import paths
+from irc_server.cli import COMMANDS
 from tests.server.test_cli import objects, run, told
 from tests.support.catalogs import SMALL_TREE, TimelessFolder, make_table, opened
 
@@ -32,10 +36,10 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def failed(*arguments: str, environment: dict[str, str] | None = None) -> str:
+def failed(*arguments: str, environment: dict[str, str] | None = None, code: int = 1) -> str:
     """The one line on standard error."""
     result = run(*arguments, environment=environment)
-    assert result.exit_code == 1, result.output
+    assert result.exit_code == code and result.stdout == "", result.output
     assert result.stderr.startswith("treeline: ") and result.stderr.count("\n") == 1
     return result.stderr.removeprefix("treeline: ").strip()
 
@@ -98,18 +102,35 @@ def test_names_versions_and_transactions_that_are_not_there(lake: Path) -> None:
     where = str(lake)
     latest = objects("log", where)[0]["version"]
     assert failed("show", where, "no.such") == f"Nothing is called no.such in version {latest} of file://{lake}"
-    assert failed("show", where, "a..b") == "A name must not be empty"
-    assert failed("show", where, "Z===x") == "'Z===x' is no key of a type that this Treeline knows"
     assert failed("show", where, "--at", "999") == f"Version 999 does not exist; the latest is {latest}"
-    assert failed("tree", where, "--at", "yesterday").startswith("'yesterday' is no version and no time")
-    assert failed("show", where, "--at", "2001-01-01").startswith("No version is as old as 978307200000 ms")
+    created = objects("log", where, "--limit", "0")[-1]["created_at"]
+    too_early = f"No version is as old as 2001-01-01T00:00:00.000Z; the oldest kept one, 0, was made at {created}"
+    assert failed("show", where, "--at", "2001-01-01") == too_early
     for command in ("show", "commit", "rollback"):
         for wrong in ("none", "../x", ".", "a/b"):
             assert failed("dtxn", command, where, wrong) == f"Transaction does not exist: {wrong}"
 
 
+def test_mistakes_in_the_command_line(lake: Path) -> None:
+    where = str(lake)
+
+    def mistaken(*arguments: str) -> str:
+        return failed(*arguments, code=2)
+
+    assert mistaken("show", where, "a..b") == "A name must not be empty"
+    assert mistaken("show", where, "Z===x") == "'Z===x' is no key of a type that this Treeline knows"
+    assert mistaken("tree", where, "--at", "yesterday").startswith("'yesterday' is no version and no time")
+    assert "unknown scheme 's4'" in mistaken("show", "s4://bucket/lake")
+    assert "unknown scheme 'ftp'" in mistaken("init", "ftp://host/lake")
+    assert mistaken("log", where, "--config", "nowhere.toml") == "Settings file nowhere.toml does not exist"
+    assert mistaken("log") == "Missing argument 'URL'. (see `treeline log --help`)"
+    assert mistaken("log", where, "--limit", "-1").endswith("(see `treeline log --help`)")
+    assert mistaken("dtxn", "end", where) == "No such command 'end'. (see `treeline dtxn --help`)"
+    assert mistaken("--limit").endswith("(see `treeline --help`)")
+
+
 def test_urls_and_stores_that_cannot_be_used(tmp_path: Path) -> None:
-    assert "unknown scheme 'ftp'" in failed("init", "ftp://host/lake")
+    assert failed("init", "/proc/lake") == "no folder can be made at /proc/lake: the file system takes none there"
     (tmp_path / "file").write_text("")
     assert failed("log", str(tmp_path / "file")).startswith(f"file://{tmp_path}/file holds no catalog")
     unreachable = {"TREELINE_S3_ENDPOINT": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
@@ -121,7 +142,6 @@ def test_settings_come_from_where_serve_takes_them(lake: Path, tmp_path: Path) -
     file.write_text('s3_endpoint = "http://127.0.0.1:9"\nhost = "0.0.0.0"\n')
     keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
     assert "http://127.0.0.1:9/bucket/lake" in failed("log", "s3://bucket/lake", "--config", str(file), environment=keys)
-    assert failed("log", str(lake), "--config", "nowhere.toml") == "Settings file nowhere.toml does not exist"
     # What concerns the server alone does not stop a command.
     assert run("log", str(lake), environment={"TREELINE_HOST": "0.0.0.0"}).exit_code == 0
 
@@ -137,7 +157,7 @@ def test_the_real_command(lake: Path) -> None:
 
 def test_help_names_every_command() -> None:
     text = subprocess.run([TREELINE, "--help"], capture_output=True, text=True, check=True).stdout
-    for command in ("init", "serve", "log", "show", "tree", "dtxn", "check"):
+    for command in COMMANDS:
         assert re.search(rf"^  {command} ", text, re.MULTILINE), command
 
 
@@ -149,21 +169,40 @@ def test_a_reader_that_stops_early_is_no_error(command: str, lake: Path) -> None
     assert done.stderr == ""
 
 
-def test_a_check_shows_its_progress_on_a_terminal(lake: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "doing"),
+    [
+        (["check"], "checking versions"),
+        (["expire", "--older-than", "0s", "--keep", "1"], "giving up versions"),
+        (["collect"], "looking at versions"),
+        (["purge", "ns.t", "--now", "--yes"], "deleting table files"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_a_long_command_shows_its_progress_on_a_terminal(command: list[str], doing: str, lake: Path) -> None:
+    name, *arguments = command
     ours, theirs = os.openpty()
-    try:
-        done = subprocess.run([TREELINE, "check", lake], stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
-        assert b"checking versions" in os.read(ours, 100_000)
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    assert done.stdout.endswith("no problems\n") and done.stdout.count("\n") == 1
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        try:
+            done = subprocess.run([TREELINE, name, lake, *arguments], stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
+        finally:
+            os.close(theirs)
+        assert doing.encode() in b"".join(_until_closed(terminal))
+    assert done.stdout.count("\n") == 1 and doing not in done.stdout, "where no terminal is, there is the result alone"
 
 
 def test_an_encoding_that_knows_no_lines_and_dots(lake: Path) -> None:
     environment = {"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}
     drawn = subprocess.run([TREELINE, "tree", lake], capture_output=True, env=environment, check=True)
     assert b"`-- pivot table" in drawn.stdout
+
+
+def _until_closed(terminal: RawIOBase) -> Iterator[bytes]:
+    """What was written to a terminal whose other side nobody has open any more."""
+    # Linux says so with an error.
+    with suppress(OSError):
+        while data := terminal.read(4096):
+            yield data
 
 
 def _with_format_version(data: bytes, version: int) -> bytes:

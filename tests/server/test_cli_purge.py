@@ -47,7 +47,8 @@ def test_a_table_is_purged_at_once(lake: str) -> None:
         "problems": [],
     }
     assert metadata_files(lake) == before and len(planned["deleted"]) == 3
-    assert told("purge", lake, "ns.t", "--now", "--yes") == "Purged ns.t: 3 files. Kept versions that show it and lose it: 2-6.\n"
+    done = told("purge", lake, "ns.t", "--now", "--yes")
+    assert done == "Purged ns.t (files that its metadata named: 3). Kept versions that show it and lose it: 2-6.\n"
     assert before - metadata_files(lake) == set(planned["deleted"])
     assert "purged ns.t" in told("log", lake) and told("check", lake).endswith("no problems\n")
     assert "Table ns.t does not exist, and no DROP with purge of a table of that name" in run("purge", lake, "ns.t", "--now").stderr
@@ -57,7 +58,7 @@ def test_a_table_is_purged_at_once(lake: str) -> None:
 def test_a_table_that_was_dropped_before_is_found_by_its_wish_and_by_its_key(lake: str) -> None:
     shown = told("purge", lake, "ns.dropped", "--now", "--dry-run").splitlines()
     assert shown[0].startswith(f"would be deleted: file://{lake}/data/ns/dropped-") and len(shown) == 2
-    assert shown[1] == "Would purge ns.dropped: 1 file. Kept versions that show it and lose it: 3-5."
+    assert shown[1] == "Would purge ns.dropped (files that its metadata named: 1). Kept versions that show it and lose it: 3-5."
     [facts] = objects("purge", lake, r"C===ns\x1edropped", "--now", "--yes")
     assert (facts["dropped"], facts["purged"], facts["lost_in"]) == (False, True, [3, 4, 5])
     assert "purge" not in told("show", lake, "--all")
@@ -71,14 +72,37 @@ def test_it_is_not_done_by_mistake(lake: str) -> None:
     assert result.exit_code == 2 and "Table ns.t will be dropped, and all its files deleted" in result.stderr
     assert "Nobody is there to confirm it: say --yes" in result.stderr
     result = run("purge", lake, r"D===ns\x1et", "--now", "--yes")
-    assert result.exit_code == 1 and "is not the key of a table" in result.stderr
+    assert result.exit_code == 2 and "is not the key of a table" in result.stderr
     assert metadata_files(lake) == before and objects("show", lake, "ns.t")
 
 
 def test_collect_purges_and_says_so(lake: str) -> None:
     told("expire", lake, "--older-than", "0s", "--keep", "1")
-    assert "1 dropped table to be purged later" in told("collect", lake)
+    assert "1 dropped table to be purged later: dropped since --purge-after, still shown" in told("collect", lake)
     [facts] = objects("collect", lake, "--purge-after", "12h", "--dry-run")
     assert (facts["purged"], facts["purges_waiting"], facts["purge_problems"]) == ([["ns", "dropped"]], 0, [])
-    assert "Purged: ns.dropped (1 file deleted)" in told("collect", lake, "--purge-after", "12h")
+    assert "Purged: ns.dropped (files that their metadata named: 1)" in told("collect", lake, "--purge-after", "12h")
     assert len(metadata_files(lake)) == 1
+
+
+def test_who_runs_it_by_cron_hears_of_purges_that_cannot_be_done(lake: str) -> None:
+    told("expire", lake, "--older-than", "0s", "--keep", "1")
+    [file] = (path for path in Path(lake).rglob("*.metadata.json") if "dropped-" in str(path))
+    whole = file.read_bytes()
+    file.write_bytes(b"damaged")
+    for options, rest in (["--dry-run"], "2 files would be deleted of 4"), ([], "2 files deleted of 4"):
+        shown = told("collect", lake, "--purge-after", "12h", *options, code=1)
+        assert "problem: Table ns.dropped waits: " in shown and "problem: Nothing is purged while it is not known" in shown
+        assert "1 dropped table to be purged later" in shown and rest in shown, "the rest is done all the same"
+    assert told("purge", lake, "ns.dropped", "--now", "--yes", code=1).endswith("ns.dropped was not purged\n")
+    file.write_bytes(whole)
+    told("collect", lake, "--purge-after", "12h")
+    assert not file.exists()
+
+
+def test_problems_of_a_purge_that_was_carried_out_are_told_too(lake: str) -> None:
+    [file] = (path for path in Path(lake).rglob("*.metadata.json") if "dropped-" in str(path))
+    file.unlink()
+    shown = told("purge", lake, "ns.dropped", "--now", "--yes", code=1).splitlines()
+    assert shown[0] == f"problem: Table ns.dropped: File is missing: file://{file}" and shown[1].startswith("Purged ns.dropped")
+    assert "does not exist, and no DROP with purge" in run("purge", lake, "ns.dropped", "--now", "--yes").stderr

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from catalog_format import paths
@@ -151,6 +152,23 @@ def test_the_base_of_an_open_transaction_is_held(lake: str) -> None:
     assert (shown["version"], shown["changes"]) == (done["version"], done["changes"]), "told by the log of a version that was given up"
     assert shown["changes"]
     assert expired(lake, "--older-than", "0s", "--keep", "1")["pinned"] == []
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_version_that_cannot_be_given_up_is_a_problem_and_the_exit_code_tells(lake: str, as_json: bool) -> None:
+    missing = paths.root_path(3)
+    (Path(lake) / missing).unlink()
+    done = run("expire", lake, "--older-than", "0s", "--keep", "1", *(["--json"] if as_json else []))
+    problem = f"The root of version 3 ({missing}) is missing: restore the file, or what was done in it is lost"
+    if as_json:
+        facts = orjson.loads(done.stdout)
+        assert (facts["problems"], facts["given_up"], facts["oldest"]) == ([problem], LATEST - 1, LATEST)
+    else:
+        assert done.stdout.splitlines()[:2] == [f"problem: {problem}", f"{LATEST - 1} versions given up; the oldest kept one is {LATEST}"]
+    assert done.exit_code == 1
+    assert expired(lake, "--older-than", "0s", "--keep", "5")["problems"] == []
+    checked = run("check", lake)
+    assert checked.exit_code == 1 and missing in checked.stdout
 
 
 @pytest.mark.parametrize("length", ["24d", "576h", "34560m", "2073600s", " 24d "])

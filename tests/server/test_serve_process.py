@@ -45,7 +45,7 @@ def stopped(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> tup
 def failed(*arguments: str) -> str:
     """The one line by which a server that cannot start says why."""
     ended = subprocess.run([str(TREELINE), "serve", "--port", "0", *arguments], capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 1, ended.stderr
+    assert ended.returncode == 2, ended.stderr
     assert ended.stdout == ""
     [line] = ended.stderr.splitlines()
     return line

@@ -140,6 +140,29 @@ async def test_old_versions_are_given_up_and_files_collected(capsys: pytest.Capt
     assert clock.sleeping == 0
 
 
+async def test_tables_that_were_dropped_with_purge_are_purged_in_their_time(capsys: pytest.CaptureFixture[str]) -> None:
+    store, clock = MemoryStorage(), WakingClock()
+    async with kept_up(store, clock) as client:
+        await fill(client, clock)
+        done(await client.delete(path("ns", table="t"), params={"purgeRequested": "true"}), 204)
+        await make_table(client, ["ns"], "kept")
+        [last] = [name for name in await store.list("data") if "/00008-" in name]
+        [kept] = [name for name in await store.list("data") if "/kept-" in name]
+        whole, runs = await store.get(last), []
+        # Versions that show it are given up after a day, and dropped tables purged after three; then the file is repaired.
+        for hours, data in ((30, whole), (48, b"damaged"), (2, whole), (2, whole)):
+            if await store.exists(last):
+                await store.replace(last, data)
+            clock.advance(hours * _HOUR_S)
+            await clock.all_asleep()
+            runs.append([line for line in lines(capsys) if line["upkeep"] == "collect"][-1])
+        assert [line["purged"] for line in runs] == [0, 0, 1, 0]
+        assert ["purge_problems" in line for line in runs] == [False, True, False, False]
+        waits, why = runs[1]["purge_problems"]
+        assert waits.startswith("Table ns.t waits: ") and why.startswith("Nothing is purged while it is not known what table ns.t holds")
+        assert await store.list("data") == [kept]
+
+
 async def test_nothing_is_given_up_unless_somebody_says_so() -> None:
     store, clock = MemoryStorage(), WakingClock()
     async with serving_over(store, clock=clock, maintenance_interval_minutes=1, keep_versions=1) as client:
@@ -181,6 +204,20 @@ async def test_what_goes_wrong_is_told_and_tried_again(failure: Exception, capsy
         clock.advance(2 * _HOUR_S)
         await clock.all_asleep()
         assert await stubs(store) == list(range(9))
+
+
+async def test_a_version_that_cannot_be_given_up_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    store, clock = MemoryStorage(), WakingClock()
+    async with kept_up(store, clock) as client:
+        await fill(client, clock)
+        await store.delete(paths.root_path(4))
+        clock.advance(2 * _DAY_S)
+        await clock.all_asleep()
+        [expired, _] = lines(capsys)
+        assert (len(expired["problems"]), expired["given_up"]) == (1, 8) and paths.root_path(4) in expired["problems"][0]
+        clock.advance(2 * _HOUR_S)
+        await clock.all_asleep()
+        assert all("problems" not in line for line in lines(capsys))
 
 
 async def test_a_server_that_stops_in_the_middle_leaves_the_rest_to_the_next(capsys: pytest.CaptureFixture[str]) -> None:

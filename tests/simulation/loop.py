@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
+import warnings
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from random import Random
@@ -108,13 +109,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.close()
         self._waiting.clear()
         self._timers.clear()
-        for task, _ in self._tasks:
-            if not task.done():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]
-                # What stopped in the middle may object to being closed there.
-                with contextlib.suppress(BaseException):
-                    task.get_coro().close()  # type: ignore[union-attr]
-        self._tasks.clear()
+        with warnings.catch_warnings():
+            # Tasks that were made and had no turn yet; what stopped in the middle may object to being closed there.
+            warnings.filterwarnings("ignore", r"coroutine .* was never awaited", RuntimeWarning)
+            for task, _ in self._tasks:
+                if not task.done():
+                    task._log_destroy_pending = False  # type: ignore[attr-defined]
+                    with contextlib.suppress(BaseException):
+                        task.get_coro().close()  # type: ignore[union-attr]
+            self._tasks.clear()
 
     def _run_once(self) -> None:
         waiting, draw = self._waiting, self._draw

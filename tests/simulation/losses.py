@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from catalog_format import paths
 from tests.simulation.disk import Disk, Loss
+from tests.simulation.history import Fate, History
 from tests.simulation.truth import UNFINISHED, Log, Truth
 
 
@@ -44,6 +45,14 @@ def unfinished(loss: Loss, truth: Truth) -> Iterator[Log]:
         log, outcome = truth.logs[transaction_id], truth.outcome(transaction_id)
         if log.status_at(states) in UNFINISHED and (outcome is None or outcome.version > loss.version):
             yield log
+
+
+def begun_too_late(disk: Disk, truth: Truth, history: History) -> Iterator[str]:
+    """Whoever was told that a transaction has begun was told so of a base that was kept when its first state appeared."""
+    for transaction in history.transactions.values():
+        log = truth.logs.get(transaction.id)
+        if log is not None and Fate.ACKNOWLEDGED in transaction.begins and not holds_base(log, disk, truth):
+            yield f"{log.id} was begun on version {log.base_version}, which had been given up"
 
 
 def holds_base(log: Log, disk: Disk, truth: Truth) -> bool:

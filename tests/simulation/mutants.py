@@ -1,28 +1,27 @@
 """Mutants: the catalog with one protection switched off. Each must make the simulator find a failure, or it proves nothing.
 
-A mutant replaces one function of the real code for as long as it is entered. `seeds` are runs that kill it.
+A mutant replaces one function of the real code for as long as it is entered, and `seed` is a run that kills it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
-from catalog_format import exclusive_put, node_codec, node_store, ordering, paths, version_log
 from catalog_format import group as groups
+from catalog_format import node_codec, node_store, ordering, version_log
 from catalog_format.committer import Committer
 from catalog_format.distributed import log as logs
 from catalog_format.distributed.coordinator import TransactionCoordinator
 from catalog_format.distributed.log import TransactionLogs
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import ConflictError, TreelineError
+from catalog_format.errors import TreelineError
 from catalog_format.group import GroupStager
 from catalog_format.node import Entry, Node, Rows
 from catalog_format.pb import transaction_pb2 as tpb
-from catalog_format.publisher import Publisher
-from catalog_format.readback import Fate
 from catalog_format.reader import Reader
 from catalog_format.scopes.transactional import TransactionPlace
 from catalog_format.staging import Stage
@@ -30,86 +29,11 @@ from catalog_format.tree import edit
 from catalog_format.version_log import SharedProbe
 from tests.simulation.deletion_mutants import DELETION
 from tests.simulation.joining_mutants import JOINING
-from tests.simulation.mutant import Mutant, replaced
+from tests.simulation.mutant import DIFFERENT, JUDGED_TWICE, MISREAD, Mutant, replaced
+from tests.simulation.plan import plan_of
+from tests.simulation.publishing_mutants import PUBLISHING
 from tests.simulation.purge_mutants import PURGE
-
-# Publishing.
-
-
-def _without_read_back() -> AbstractContextManager[None]:
-    def classify(attempt_id: str, occupant_attempt_id: str | None) -> Fate:
-        return Fate.UNKNOWN if occupant_attempt_id is None else Fate.LOST
-
-    return replaced(exclusive_put, "classify", classify)
-
-
-def _comparing_transaction_ids() -> AbstractContextManager[None]:
-    async def publish(self: Any, version: int, data: bytes, attempt_id: str, deadline: float) -> Any:
-        def ids_of(root: Any) -> str:
-            return ",".join(root.header.transaction_ids)
-
-        mine = ids_of(node_codec.decode_root(version, data))
-        return await self._put(paths.root_path(version), "", data, mine, deadline, lambda: self._log.find(version), ids_of)
-
-    return replaced(Publisher, "publish", publish)
-
-
-def _without_putting_again() -> AbstractContextManager[None]:
-    def classify(attempt_id: str, occupant_attempt_id: str | None) -> Fate:
-        if occupant_attempt_id is None:
-            raise ConflictError("Nothing was written")
-        return Fate.WON if occupant_attempt_id == attempt_id else Fate.LOST
-
-    return replaced(exclusive_put, "classify", classify)
-
-
-def _under_the_same_name() -> AbstractContextManager[None]:
-    settle = Committer._settle
-
-    class OneAttempt:
-        def __init__(self, ids: Any) -> None:
-            self._ids, self._attempt = ids, ids.attempt_id()
-
-        def attempt_id(self) -> str:
-            return self._attempt  # type: ignore[no-any-return]
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._ids, name)
-
-    async def with_one(self: Any, members: Any) -> None:
-        ids = self._ids
-        self._ids = OneAttempt(ids)
-        try:
-            await settle(self, members)
-        finally:
-            self._ids = ids
-
-    return replaced(Committer, "_settle", with_one)
-
-
-def _without_looking_up_keys() -> AbstractContextManager[None]:
-    async def earlier_answer(reader: Any, wish: Any) -> None:
-        return None
-
-    return replaced(groups, "earlier_answer", earlier_answer)
-
-
-def _without_looking_up_outcomes() -> AbstractContextManager[None]:
-    stage_sealed = GroupStager._stage_sealed
-
-    class Blind(Reader):
-        async def definition(self, key: bytes) -> bytes | None:
-            return None if key.startswith(b"E===") else await super().definition(key)
-
-    async def blindly(self: Any, group: Any, reader: Any, member: Any, wish: Any) -> None:
-        await stage_sealed(self, group, Blind(reader.root, self._nodes, reader.storage), member, wish)
-
-    return replaced(GroupStager, "_stage_sealed", blindly)
-
-
-def _judging_one_transaction_twice() -> AbstractContextManager[None]:
-    return replaced(groups.Group, "sealed", lambda self, transaction_id: None)
-
+from tests.simulation.simulate import simulate
 
 # Judging.
 
@@ -195,6 +119,17 @@ def _beginning_unchecked() -> AbstractContextManager[None]:
     return replaced(TransactionLogs, "has_further_states", has_further_states)
 
 
+def _begun_on_what_is_gone() -> AbstractContextManager[None]:
+    begun = TransactionCoordinator._begun
+
+    async def anyhow(self: Any, image: Any) -> Any:
+        # No version after that one is ever given up.
+        found = await begun(self, replace(image, base_version=2**62))
+        return replace(found, base_version=image.base_version)
+
+    return replaced(TransactionCoordinator, "_begun", anyhow)
+
+
 def _without_reading_the_log_again() -> AbstractContextManager[None]:
     finish = Committer.finish
 
@@ -252,43 +187,111 @@ def _sharing_any_probe() -> AbstractContextManager[None]:
     return replaced(SharedProbe, "__call__", join)
 
 
+_NONSENSE = rf"DecodeError|index out of bounds|the audit at the end failed|{DIFFERENT}"
+"""What damaged bytes that are taken for whole come to."""
+
 MUTANTS = (
-    Mutant("no read-back", "after a doubtful put nobody looks whether it was one's own that won", _without_read_back, (19, 9, 18)),
+    *PUBLISHING,
     Mutant(
-        "transaction ids only", "a root is taken for one's own if it names the same transactions", _comparing_transaction_ids, (13, 1, 36)
+        "no read set",
+        "serializable transactions are judged by their writes alone",
+        _without_read_set,
+        3,
+        MISREAD,
     ),
-    Mutant("no putting again", "what the read-back does not find is taken for not written", _without_putting_again, (50, 10, 7)),
-    Mutant("same name again", "a later try uploads under the names of the first", _under_the_same_name, (11, 6, 9)),
-    Mutant("no look-up of keys", "idempotency keys are not looked up before a request is done", _without_looking_up_keys, (344, 65, 190)),
-    Mutant("no look-up of verdicts", "a verdict that stands in the tree is not looked up", _without_looking_up_outcomes, (4, 3, 2)),
-    Mutant("judged twice", "two finishers in one group judge a transaction twice", _judging_one_transaction_twice, (4, 3, 9)),
-    Mutant("no read set", "serializable transactions are judged by their writes alone", _without_read_set, (9, 4, 3)),
-    Mutant("ordered anyhow", "who is ordered before others may write what they have read", _ordered_anyhow, (46, 239, 52)),
-    Mutant("no structural reads", "what a write looks at is not read by its transaction", _without_structural_reads, (16, 13, 24)),
-    Mutant("full namespaces dropped", "a namespace that is dropped need not be empty", _dropping_full_namespaces, (38, 105, 76)),
-    Mutant("no parents, no twins", "what is created needs no parent, and no name of its own", _without_parents_and_twins, (23, 12, 39)),
-    Mutant("other members' writes", "members of one group do not see each other's writes", _without_other_members, (52, 43, 46)),
+    Mutant("ordered anyhow", "who is ordered before others may write what they have read", _ordered_anyhow, 10, r"not serializable"),
+    Mutant(
+        "no structural reads",
+        "what a write looks at is not read by its transaction",
+        _without_structural_reads,
+        16,
+        f"Absent.* {MISREAD}",
+    ),
+    Mutant(
+        "full namespaces dropped",
+        "a namespace that is dropped need not be empty",
+        _dropping_full_namespaces,
+        38,
+        r"was dropped although it held",
+    ),
+    Mutant(
+        "no parents, no twins",
+        "what is created needs no parent, and no name of its own",
+        _without_parents_and_twins,
+        12,
+        r"was made although",
+    ),
+    Mutant(
+        "other members' writes",
+        "members of one group do not see each other's writes",
+        _without_other_members,
+        14,
+        DIFFERENT,
+    ),
     Mutant(
         "other members' ranges",
         "members of one group do not see what others wrote into listed ranges",
         _without_other_members_in_ranges,
-        (180, 329, 338),
+        70,
+        f"Children.* {MISREAD}",
     ),
-    Mutant("deletions without stamps", "a deletion does not raise the stamp of its subtree", _without_deletions_in_stamps, (338, 332, 180)),
-    Mutant("no seal", "COMMIT does not close the log", _without_seal, (3, 4, 7)),
-    Mutant("BEGIN unchecked", "BEGIN does not look for states of an older transaction of that id", _beginning_unchecked, (15, 12, 7)),
+    Mutant(
+        "deletions without stamps",
+        "a deletion does not raise the stamp of its subtree",
+        _without_deletions_in_stamps,
+        180,
+        f"Children.* {MISREAD}",
+    ),
+    Mutant("no seal", "COMMIT does not close the log", _without_seal, 3, r"its record names|its outcome says"),
+    Mutant(
+        "BEGIN unchecked",
+        "BEGIN does not look for states of an older transaction of that id",
+        _beginning_unchecked,
+        12,
+        r"began a second time",
+    ),
+    Mutant(
+        "begun on what is gone",
+        "BEGIN does not look whether its base was given up meanwhile",
+        _begun_on_what_is_gone,
+        61,
+        r"was begun on version \d+, which had been given up",
+    ),
     Mutant(
         "log not read again",
         "who finishes a transaction does not look whether it has ended",
         _without_reading_the_log_again,
-        (255, 151, 177),
+        177,
+        JUDGED_TWICE,
     ),
-    Mutant("put away early", "a transaction leaves the folder of open ones before its log has ended", _put_away_early, (23, 28, 17)),
-    Mutant("nodes unverified", "the hash of a node is not verified", _unverified_nodes, (176, 357, 283)),
-    Mutant("roots unverified", "the hash of a root is not verified", _unverified_roots, (77, 270, 128)),
-    Mutant("states unverified", "the hash of a transaction's state is not verified", _unverified_states, (98, 86, 7)),
-    Mutant("any probe shared", "a read joins a probe that was sent before the read began", _sharing_any_probe, (303, 65, 144)),
+    Mutant(
+        "put away early",
+        "a transaction leaves the folder of open ones before its log has ended",
+        _put_away_early,
+        4,
+        r"in its log, and its outcome says",
+    ),
+    Mutant("nodes unverified", "the hash of a node is not verified", _unverified_nodes, 94, _NONSENSE),
+    Mutant("roots unverified", "the hash of a root is not verified", _unverified_roots, 190, _NONSENSE),
+    Mutant("states unverified", "the hash of a transaction's state is not verified", _unverified_states, 98, _NONSENSE),
+    Mutant(
+        "any probe shared",
+        "a read joins a probe that was sent before the read began",
+        _sharing_any_probe,
+        65,
+        r"was told .* which is true in no version",
+    ),
     *DELETION,
     *PURGE,
     *JOINING,
 )
+
+
+def killers(mutant: Mutant, seeds: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Those of the seeds whose runs show that the mutant is on, each with the complaint that bears its sign."""
+    for seed in seeds:
+        plan = plan_of(seed)
+        with mutant.enter():
+            complaint = mutant.sign_in(simulate(plan).complaints)
+        if complaint is not None:
+            yield seed, complaint

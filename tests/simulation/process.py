@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -143,6 +143,9 @@ class Link:
 
     async def list(self, prefix: str) -> list[str]:
         return await self._send("list", prefix)
+
+    async def pages(self, prefix: str) -> AsyncGenerator[list[str], None]:
+        yield await self.list(prefix)
 
     async def delete(self, path: str) -> None:
         await self._send("delete", path)

@@ -6,22 +6,24 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from catalog_format.maintenance import collect as collecting
+from catalog_format.definitions import read_definition
+from catalog_format.keys import ObjectType, type_range
 from catalog_format.maintenance import purge as purging
 from catalog_format.maintenance import purge_now as purging_now
 from catalog_format.maintenance.doomed import DoomedFiles
 from catalog_format.maintenance.parts import Parts
 from catalog_format.maintenance.purge import PurgeWish
-from tests.simulation.mutant import Mutant, replaced
+from catalog_format.maintenance.table_life import TableLife
+from catalog_format.objects import TableDefinition
+from catalog_format.tree import scan
+from tests.simulation.mutant import DELETED, UNPURGED, Mutant, replaced
 
 
-@contextmanager
-def _before_they_are_due() -> Iterator[None]:
+def _before_they_are_due() -> AbstractContextManager[None]:
     def due_wishes(wishes: Sequence[PurgeWish], oldest_kept: int, before_ms: int) -> list[PurgeWish]:
         return [wish for wish in wishes if wish.requested_at_ms <= before_ms]
 
-    with replaced(collecting, "due_wishes", due_wishes), replaced(purging, "due_wishes", due_wishes):
-        yield
+    return replaced(purging, "due_wishes", due_wishes)
 
 
 def _with_what_others_share() -> AbstractContextManager[None]:
@@ -53,9 +55,56 @@ def _wishes_first() -> Iterator[None]:
         yield
 
 
+def _with_its_twins() -> AbstractContextManager[None]:
+    life_until_drop = purging_now.life_until_drop
+
+    async def lives(parts: Parts, table_uuid: str, *arguments: Any) -> TableLife:
+        life = await life_until_drop(parts, table_uuid, *arguments)
+        latest = await parts.versions.confirm(anew=True)
+        for version in range(latest.header.oldest, latest.version + 1):
+            async for entry in scan(await parts.versions.read(version), *type_range(ObjectType.TABLE), parts.nodes):
+                table = TableDefinition.from_bytes(await read_definition(entry.value or b"", parts.storage))
+                if table.table_uuid == table_uuid:
+                    life.locations.add(parts.locations.to_absolute(table.metadata_location))
+        return life
+
+    return replaced(purging_now, "life_until_drop", lives)
+
+
 PURGE = (
-    Mutant("purged too early", "a purge is carried out while kept versions show the table", _before_they_are_due, (345, 242, 243)),
-    Mutant("shared files purged", "files that other tables show are purged too", _with_what_others_share, (249, 80, 289)),
-    Mutant("metadata purged first", "a table's metadata are purged before what they name", _metadata_first, (71, 68, 353)),
-    Mutant("wishes dropped first", "a wish to purge is dropped before it is carried out", _wishes_first, (71, 68, 299)),
+    Mutant(
+        "purged too early",
+        "a purge is carried out while kept versions show the table",
+        _before_they_are_due,
+        8,
+        f"{UNPURGED}|{DELETED}",
+    ),
+    Mutant(
+        "shared files purged",
+        "files that other tables show are purged too",
+        _with_what_others_share,
+        249,
+        DELETED,
+    ),
+    Mutant(
+        "metadata purged first",
+        "a table's metadata are purged before what they name",
+        _metadata_first,
+        68,
+        UNPURGED,
+    ),
+    Mutant(
+        "wishes dropped first",
+        "a wish to purge is dropped before it is carried out",
+        _wishes_first,
+        8,
+        UNPURGED,
+    ),
+    Mutant(
+        "twins purged",
+        "a purge at once takes every table with the UUID for the one that is meant",
+        _with_its_twins,
+        68,
+        f"nobody had dropped its table|{DELETED}",
+    ),
 )

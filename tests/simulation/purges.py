@@ -8,6 +8,7 @@ from itertools import takewhile
 from catalog_format.keys import table_key
 from tests.simulation.disk import Disk, Loss, Undertaking
 from tests.simulation.engine import is_engines
+from tests.simulation.lives import Lives
 from tests.simulation.losses import holds_base, unfinished
 from tests.simulation.truth import Log, Truth, Wish
 
@@ -19,6 +20,7 @@ class Purges:
         """`wishes` as clients were told; where a table was changed by the version that dropped it, only the tree knows its file."""
         self._disk = disk
         self._truth = truth
+        self._lives = Lives(truth)
         self._wishes = sorted({*wishes, *(wish for version in truth.versions for wish in version.wishes)})
         self._logged = {path for wish in self._wishes for path in truth.logged_by(wish.metadata)}
         self._logged |= {wish.metadata for wish in self._wishes}
@@ -37,7 +39,14 @@ class Purges:
             yield f"{loss.path} was deleted after version {loss.version}, and nobody had dropped its table with purge for long enough"
         if begun.table is None:
             yield from self._shown_by_versions(loss, begun)
-        elif all(loss.path in self._truth.shown(number) for number in range(begun.version, loss.version + 1)):
+        elif self._is_shown_since(loss, begun.version) or any(
+            log.committed_version is not None
+            and begun.version < log.committed_version <= loss.version
+            and loss.path in self._truth.shown_in(log, begun.states.get(log.id, 0))
+            and self._is_shown_since(loss, log.committed_version)
+            for log in self._truth.logs.values()
+        ):
+            # In a version, or first in a transaction that was there to be looked at.
             yield f"{loss.path} was deleted, and version {loss.version} shows it through another table than {begun.table}"
         for log in unfinished(loss, self._truth):
             if log.id in begun.states:
@@ -61,17 +70,23 @@ class Purges:
         if begun.table is None:
             return any(wish.version <= oldest and self._belongs(loss, wish) for wish in self._wishes)
         key = table_key(begun.table)
+        wishes = {wish for number in range(loss.version + 1) for wish in self._truth.wishes_for(key, number)}
         # One transaction may have made, filled and dropped it: then no version ever showed it, and its wish alone tells what it had.
-        if any(self._belongs(loss, wish) for number in range(loss.version + 1) for wish in self._truth.wishes_for(key, number)):
+        if any(self._belongs(loss, wish) for wish in wishes):
             return True
-        metadata = {wish.metadata for wish in self._wishes if wish.version <= loss.version}
-        tables = [self._truth.tables(number) for number in range(loss.version + 1)]
-        uuids = {tables[number][key][0] for number in range(begun.version, loss.version + 1) if key in tables[number]}
-        uuids |= {uuid for shown in tables for uuid, path in shown.values() if path in metadata}
-        return any(uuid in uuids and loss.path in self._truth.files_of(path) for shown in tables for uuid, path in shown.values())
+        lives = self._lives.ended(key, {wish.version for wish in wishes})
+        return any(
+            loss.path in self._truth.files_of(path)
+            for number in range(loss.version + 1)
+            for shown, (_, path) in self._truth.tables(number).items()
+            if self._lives.of(number, shown) in lives
+        )
 
     def _belongs(self, loss: Loss, wish: Wish) -> bool:
         return loss.path in self._truth.files_of(wish.metadata)
+
+    def _is_shown_since(self, loss: Loss, version: int) -> bool:
+        return all(loss.path in self._truth.shown(number) for number in range(version, loss.version + 1))
 
     def _shown_by_versions(self, loss: Loss, begun: Undertaking) -> Iterator[str]:
         """Versions that were there to be looked at, and later ones that show what every one showed since."""

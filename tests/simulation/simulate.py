@@ -20,7 +20,7 @@ from tests.simulation.clients import Client
 from tests.simulation.disk import UNDERTAKING
 from tests.simulation.engine import is_engines
 from tests.simulation.loop import StuckError
-from tests.simulation.losses import losses
+from tests.simulation.losses import begun_too_late, losses
 from tests.simulation.oracles import Judge
 from tests.simulation.plan import ACCOUNTS, NAMESPACES, PURSES, Plan, Step, Upkeep
 from tests.simulation.process import Process
@@ -79,6 +79,7 @@ def _run(world: World, figures: Counter[str]) -> list[str]:
         judged = list(judge.complaints())
         purges = Purges(world.disk, truth, judge.wishes)
         judged += losses(world.disk, truth, purges.concern)
+        judged += begun_too_late(world.disk, truth, world.history)
         judged += [complaint for loss in world.disk.deletions if purges.concern(loss) for complaint in purges.judge(loss)]
         judged += purges.forgotten() if _keeps_up(world.plan) else ()
     except _NONSENSE as error:

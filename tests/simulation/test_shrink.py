@@ -27,7 +27,7 @@ def test_steps_inside_of_a_transaction_are_left_out_too() -> None:
 
 def test_a_real_failure_becomes_small() -> None:
     mutant = next(mutant for mutant in MUTANTS if mutant.name == "no putting again")
-    plan = plan_of(mutant.seeds[0])
+    plan = plan_of(mutant.seed)
     with mutant.enter():
         smaller = Shrinker(most_runs=25).shrink(plan)
         assert simulate(smaller).complaints

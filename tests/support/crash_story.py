@@ -1,4 +1,4 @@
-"""A transaction over two tables, then the expiry of versions, then a collection: every named step of them, to be struck.
+"""A transaction over two tables, the expiry of versions, a collection with a purge, a purge at once: every named step, to be struck.
 
 As a process of its own, `python -m tests.support.crash_story FOLDER STEP before|after` dies by SIGKILL at the step, before the store
 has done it or after.
@@ -18,13 +18,18 @@ from catalog_format.clock import SystemClock
 from catalog_format.ids import SystemIds
 from catalog_format.maintenance.collect import collect
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
+from catalog_format.maintenance.purge_now import plan_purge, purge_now
 from catalog_format.storage import FaultyStorage, LocalStorage, Storage, StorageResolver
 from catalog_format.storage.counting import Verb
-from catalog_format.storage.faulty import Fault, Request, Rule, ScriptedPlan
+from catalog_format.storage.faulty import Fault, Request, Rule, ScriptedPlan, StoreCall
 from tests.support.catalogs import SMALL_TREE, make_table, setting
 
 TRANSACTION = "story"
 KEPT = ExpiryPolicy(0)
+DROPPED = "dropped"
+"""A table that was dropped with purge before the story begins."""
+AT_ONCE = ("ns", "unwanted")
+"""One that is purged at once."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,8 @@ class Step:
     path: str
     nth: int = 1
 
-    def rule(self, fault: Fault, times: int | None = 1) -> Rule:
-        return Rule(fault, self.verb, self.path, self.nth, times)
+    def rule(self, fault: Fault) -> Rule:
+        return Rule(fault, self.verb, self.path, self.nth)
 
 
 STEPS = {
@@ -59,7 +64,26 @@ STEPS = {
     "epoch root": Step("put_if_absent", "vn/*", 4),
     "deletion of a metadata file": Step("delete", "data/*"),
     "deletion of a node": Step("delete", "node/*"),
+    "deletion of a dropped table's file": Step("delete", f"data/ns/{DROPPED}-*"),
+    "root that drops the wish": Step("put_if_absent", "vn/*", 5),
+    "drop before a purge at once": Step("put_if_absent", "vn/*", 6),
+    "deletion of a table's file at once": Step("delete", f"data/ns/{AT_ONCE[-1]}-*"),
+    "root after a purge at once": Step("put_if_absent", "vn/*", 7),
 }
+
+
+class FromThere:
+    """A plan: from a step on, that call included, every call of some verbs meets a fault, whatever it is for."""
+
+    def __init__(self, step: Step, fault: Fault, verbs: frozenset[Verb]) -> None:
+        self._met = ScriptedPlan(step.rule(fault))
+        self._fault = fault
+        self._verbs = verbs
+        self.has_begun = False
+
+    def decide(self, call: StoreCall) -> Fault | None:
+        self.has_begun |= self._met.decide(call) is not None
+        return self._fault if self.has_begun and call.verb in self._verbs else None
 
 
 @dataclass(frozen=True)
@@ -75,11 +99,12 @@ class Kill:
 
 
 async def prepare(storage: Storage) -> None:
-    """A catalog with two tables and a tree that has more in its buffer than it may hold."""
+    """A catalog with two tables, two to be purged, and a tree that has more in its buffer than it may hold."""
     await create_catalog(storage, SystemClock(), SystemIds(), limits=SMALL_TREE)
     catalog = await _opened(storage)
-    for table in ("a", "b"):
+    for table in ("a", "b", DROPPED, AT_ONCE[-1]):
         await make_table(catalog.main, "ns", table)
+    await catalog.main.drop_table(("ns", DROPPED), True)
     for number in range(12):
         await catalog.main.create_namespace((f"n{number}",), {})
     await catalog.close()
@@ -96,7 +121,8 @@ async def tell(storage: Storage) -> None:
     await catalog.transactions.close()
     await catalog.versions.close()
     await expire(catalog.parts, KEPT)
-    await collect(catalog.parts)
+    await collect(catalog.parts, purge_patience_ms=0)
+    await purge_now(catalog.parts, await plan_purge(catalog.parts, AT_ONCE))
     await catalog.close()
 
 

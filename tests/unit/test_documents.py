@@ -32,7 +32,15 @@ from irc_server.operations import ENDPOINTS
 from irc_server.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("README.md", "docs/operating.md", "docs/settings.md", "docs/isolation.md", "docs/conformance.md", "docs/architecture.md")
+NAMES = (
+    "README.md",
+    "docs/operating.md",
+    "docs/settings.md",
+    "docs/isolation.md",
+    "docs/conformance.md",
+    "docs/architecture.md",
+    "docs/simulation.md",
+)
 _COMMAND = re.compile(r"treeline ((?:-{0,2}[a-z])[^\n`|#&]*)")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _ENVIRONMENT = re.compile(r"\bTREELINE_[A-Z0-9_]+\b")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from catalog_format.catalog import StoredCatalog
 from catalog_format.changes import isolation_from_pb
+from catalog_format.clock import iso
 from catalog_format.definitions import read_definition
 from catalog_format.door import TransactionStatus
 from catalog_format.errors import LostFileError, NoSuchTransactionError
@@ -17,7 +18,6 @@ from catalog_format.node import Root
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.tree import lookup
 from irc_server.cli.facts.actions import ActionFacts, action_of
-from irc_server.cli.facts.moments import iso
 
 # Roots read at the same time.
 _AHEAD = 16

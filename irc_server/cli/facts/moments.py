@@ -1,9 +1,8 @@
-"""When: times in words, and versions by number or time."""
+"""When: versions by number or time."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 from catalog_format.catalog import StoredCatalog
 from catalog_format.errors import InvalidArgumentError
@@ -12,11 +11,6 @@ from catalog_format.scopes.latest import kept
 from irc_server.wire.moments import timestamp_ms
 
 _VERSION = re.compile(r"v?(\d{1,11})")
-
-
-def iso(timestamp_ms: int) -> str:
-    """Milliseconds since the epoch in ISO 8601, UTC."""
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def root_at(catalog: StoredCatalog, text: str | None) -> Root:

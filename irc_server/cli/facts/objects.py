@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog_format.catalog import StoredCatalog
+from catalog_format.clock import iso
 from catalog_format.definitions import file_of, read_definition
 from catalog_format.errors import InvalidArgumentError, NewerFormatError, NotFoundError
 from catalog_format.iceberg.locations import Locations
@@ -18,7 +19,6 @@ from catalog_format.objects import NamespaceDefinition, TableDefinition, ViewDef
 from catalog_format.pb import catalog_pb2 as pb
 from catalog_format.tree import lookup, scan
 from irc_server.cli.facts.actions import name_of, read_words, type_name
-from irc_server.cli.facts.moments import iso
 
 _KEY = re.compile(r"[A-Z]===.*", re.DOTALL)
 _ESCAPE = re.compile(r"\\x(1[ef])", re.IGNORECASE)

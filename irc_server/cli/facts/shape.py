@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalog_format.catalog import StoredCatalog
+from catalog_format.clock import iso
 from catalog_format.errors import CorruptFileError
 from catalog_format.node import Node, Root
 from catalog_format.objects import TreeLimits
 from catalog_format.tree.spots import Spot, spots_of, top_spots
-from irc_server.cli.facts.moments import iso
 
 
 @dataclass(frozen=True, slots=True)

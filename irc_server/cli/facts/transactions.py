@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass
 
 from catalog_format.catalog import StoredCatalog
-from catalog_format.clock import Clock
+from catalog_format.clock import Clock, iso
 from catalog_format.distributed.image import TransactionImage
 from catalog_format.door import TransactionStatus
 from catalog_format.errors import NoSuchTransactionError
 from catalog_format.keys import USER_TYPES, type_of
 from irc_server.cli.facts.actions import ActionFacts, action_of, range_words, read_words
 from irc_server.cli.facts.history import actions_in, verdict_in
-from irc_server.cli.facts.moments import iso
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 

@@ -15,6 +15,8 @@ from tests.integration.hermitage.scripts import SCRIPTS, START, T1, T2, Observat
 LEVELS: Final = ("snapshot", "serializable")
 ONE_TABLE, SEVERAL_TABLES = "one table", "several tables"
 LAYOUTS: Final = (ONE_TABLE, SEVERAL_TABLES)
+FILE_EACH = "one table, a data file for each row"
+"""Comes out as `SEVERAL_TABLES`: what makes two updates conflict is the file that both remove."""
 CELLS: Final = tuple(product(LEVELS, LAYOUTS))
 
 

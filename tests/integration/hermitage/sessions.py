@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tests.integration.hermitage.expected import ONE_TABLE
+from tests.integration.hermitage.expected import SEVERAL_TABLES
 from tests.integration.hermitage.scripts import (
     Commit,
     Delete,
@@ -56,7 +56,7 @@ class Database(Protocol):
 
 
 def tables_of(layout: str) -> tuple[str, ...]:
-    return ("a",) if layout == ONE_TABLE else ("a", "b")
+    return ("a", "b") if layout == SEVERAL_TABLES else ("a",)
 
 
 def table_for(number: int, layout: str) -> str:

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import RESTError
+from pyiceberg.expressions import In
 from pyiceberg.table import Table
 
-from tests.integration.hermitage.expected import CELLS, EXPECTED
+from tests.integration.hermitage.expected import CELLS, EXPECTED, FILE_EACH, LEVELS, SEVERAL_TABLES
 from tests.integration.hermitage.scripts import EVERY, SCRIPTS, START, NewValue, Rows, Script, Where
 from tests.integration.hermitage.sessions import play, table_for, tables_for, tables_of
 from tests.support.servers import WAREHOUSE, RunningServer
@@ -51,7 +52,9 @@ class PyIcebergSession:
 
     def update(self, where: Where, new: NewValue) -> None:
         for table, rows in self._matching(where):
-            table.overwrite(as_arrow({key: new.of(value) if where.holds(key, value) else value for key, value in rows.items()}))
+            changed = {key: new.of(value) for key, value in rows.items() if where.holds(key, value)}
+            # Other rows of the same files are written anew; files without such rows are left alone.
+            table.overwrite(as_arrow(changed), overwrite_filter=In("id", changed.keys()))
 
     def insert(self, number: int, value: int) -> None:
         self._table(table_for(number, self._layout)).append(as_arrow({number: value}))
@@ -93,7 +96,9 @@ class PyIcebergDatabase:
         clients[0].create_namespace(self._namespace)
         for name in tables_of(layout):
             rows = {number: value for number, value in START.items() if table_for(number, layout) == name}
-            clients[0].create_table((self._namespace, name), SCHEMA).append(as_arrow(rows))
+            table = clients[0].create_table((self._namespace, name), SCHEMA)
+            for together in [{number: value} for number, value in rows.items()] if layout == FILE_EACH else [rows]:
+                table.append(as_arrow(together))
 
     def session(self, name: str) -> PyIcebergSession:
         return PyIcebergSession(self._clients[int(name[1:]) - 1], self._namespace, self._level, self._layout)
@@ -121,3 +126,13 @@ def test_script(script: Script, level: str, layout: str, clients: list[Catalog])
     expected = EXPECTED[script.name]
     assert observed == expected.observation(level, layout), refusals
     assert all(expected.rule(level, layout) in reason for reason in refusals.values()), refusals
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "script", [script for script in SCRIPTS if script.name in {"G1c", "G2-item", "G2-two-edges"}], ids=lambda one: one.name
+)
+def test_rows_in_files_of_their_own_are_as_rows_in_tables_of_their_own(script: Script, level: str, clients: list[Catalog]) -> None:
+    observed, refusals = play(script, PyIcebergDatabase(clients, level, FILE_EACH))
+    assert observed == EXPECTED[script.name].observation(level, SEVERAL_TABLES), refusals
+    assert bool(refusals) == (level == "serializable") and all("both wrote it" in reason for reason in refusals.values()), refusals

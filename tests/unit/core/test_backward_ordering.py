@@ -88,6 +88,21 @@ async def test_jack_is_ordered_before_drew(level: IsolationLevel | None) -> None
         assert await by(catalog) == ["drew", "jack", None]
 
 
+async def test_the_example_of_the_document() -> None:
+    """docs/isolation.md, with x, y and z for a, b and c."""
+    async with with_tables() as catalog:
+        await begin(catalog, "jack", reads="x", writes="y")
+        await begin(catalog, "jill", reads="y", writes="z")
+        await begin(catalog, "drew", writes="x")
+        await catalog.transactions.commit("drew")
+        drew = await catalog.latest_version()
+        await begin(catalog, "kim", reads="xy")
+        await catalog.transactions.commit("jack")
+        await catalog.transactions.commit("jill")
+        assert [await place_of(catalog, name) for name in ("jack", "jill", "drew")] == [(drew, 0), (drew, 0), None]
+        await refused(catalog, "kim", f"transaction jack (version {drew + 1}) is itself ordered before version {drew}")
+
+
 async def test_who_read_nothing_that_was_overwritten_has_no_other_place() -> None:
     async with with_tables() as catalog:
         await begin(catalog, "jack", reads="x", writes="y")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -217,3 +218,39 @@ async def test_a_commit_costs_the_same_beside_a_transaction_open_for_many_versio
         inside = await catalog.within("old")
         await make_table(inside, "other", "t")
         await catalog.transactions.commit("old")
+
+
+async def _endings(isolation: IsolationLevel, versions: int) -> dict[str, tuple[Counter[tuple[str, str]], int]]:
+    """Requests and sent bytes of COMMITs of transactions that read one table and changed another, so many versions after their base.
+
+    "here": by the process that has seen all that; "elsewhere": by one that has just begun.
+    """
+    store, costs = CountingStorage(SlowStorage()), {}
+    async with opened(store) as catalog:
+        for number in range(50):
+            await make_table(catalog.main, "ns", f"t{number}")
+        for own, name in enumerate(("here", "elsewhere")):
+            await catalog.transactions.begin(name, isolation, ttl_ms=7 * 24 * 3600 * 1000)
+            inside = await catalog.within(name)
+            await inside.load_table(("ns", f"t{own}"))
+            await inside.commit_tables([setting("ns", f"t{own + 2}", a="1")])
+        for number in range(versions):
+            await catalog.main.commit_tables([setting("ns", f"t{4 + number % 46}", n=f"{number:04}")])
+        await catalog.versions.close()
+        async with opened(store) as newcomer:
+            for name, process in (("here", catalog), ("elsewhere", newcomer)):
+                with store.measure() as calls:
+                    await process.transactions.commit(name)
+                    await process.transactions.close()
+                costs[name] = (Counter(_kinds(calls)), calls.sent_bytes)
+    return costs
+
+
+@pytest.mark.parametrize("isolation", list(IsolationLevel))
+async def test_ending_a_transaction_costs_what_it_touched_however_many_versions_old_it_is(isolation: IsolationLevel) -> None:
+    young, old = await _endings(isolation, 10), await _endings(isolation, 1_000)
+    for process, (requests, sent) in young.items():
+        assert old[process][0] == requests, process
+        # Numbers of versions are longer.
+        assert abs(old[process][1] - sent) < 64, process
+    assert old["here"][0] == {("put_if_absent", "dtxn"): 2, ("put_if_absent", "vn"): 1, ("delete", "dtxn-open"): 1}

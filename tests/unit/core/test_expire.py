@@ -18,6 +18,7 @@ from catalog_format.errors import (
     NoSuchVersionError,
     TransactionEndedError,
     TransactionRefusedError,
+    UnknownOutcomeError,
 )
 from catalog_format.keys import ObjectType, type_range
 from catalog_format.maintenance.check import check
@@ -25,7 +26,7 @@ from catalog_format.maintenance.expire import ANSWER_LIFETIME_MS, OUTCOME_LIFETI
 from catalog_format.node_codec import decode_root, encode_stub
 from catalog_format.scope import RequestContext
 from catalog_format.storage import CountingStorage, FaultyStorage, MemoryStorage
-from catalog_format.storage.faulty import ScriptedPlan
+from catalog_format.storage.faulty import LostReply, LostRequest, Rule, ScriptedPlan
 from catalog_format.tree import scan
 from tests.support.catalogs import SMALL_TREE, ManualClock, make_table, opened, properties_of, setting
 
@@ -249,15 +250,22 @@ async def test_the_cost_of_a_run_is_what_it_gives_up() -> None:
 
 
 async def test_verdicts_leave_the_tree_and_stay_true() -> None:
+    """Of two COMMITs nobody heard the reply; whoever asks is told when neither the verdicts nor their versions are kept any more."""
     store, clock = MemoryStorage(), ManualClock()
     async with filled(store, clock, commits=1) as catalog:
         for transaction_id in ("won", "lost"):
             await catalog.transactions.begin(transaction_id)
             inside = await catalog.within(transaction_id)
             await inside.drop_table(("ns", "t"))
-        won = await catalog.transactions.commit("won")
-        with pytest.raises(Exception, match=r"is refused because of table ns\.t"):
-            await catalog.transactions.commit("lost")
+        judged_in = {}
+        for transaction_id in ("won", "lost"):
+            judged_in[transaction_id] = await catalog.latest_version() + 1
+            root_path = paths.root_path(judged_in[transaction_id])
+            rules = [Rule(LostReply(), "put_if_absent", root_path), Rule(LostRequest(), None, root_path, 2, None)]
+            async with opened(FaultyStorage(store, ScriptedPlan(*rules), clock), clock=clock) as lonely:
+                with pytest.raises(UnknownOutcomeError):
+                    await lonely.transactions.commit(transaction_id)
+            assert await catalog.latest_version() == judged_in[transaction_id]
         young = await expire(catalog.parts, NOW)
         assert young.dropped_outcomes == 0
         clock.advance(OUTCOME_LIFETIME_MS / 1000)
@@ -265,11 +273,14 @@ async def test_verdicts_leave_the_tree_and_stay_true() -> None:
         assert report.dropped_outcomes == 2
         root = await catalog.versions.confirm()
         assert [entry async for entry in scan(root, *type_range(ObjectType.OUTCOME), catalog.nodes)] == []
+        assert [await is_stub(store, version) for version in judged_in.values()] == [True, True]
         async with opened(store, clock=clock) as other:
-            assert await other.transactions.commit("won") == await other.transactions.load("won")
-            assert (await other.transactions.commit("won")).version == won.version
-            with pytest.raises(Exception, match=r"is refused because of table ns\.t"):
-                await other.transactions.commit("lost")
+            won = await other.transactions.commit("won")
+            assert (won.status, won.version) == (TransactionStatus.COMMITTED, judged_in["won"])
+            assert await other.transactions.load("won") == won
+            for _ in range(2):
+                with pytest.raises(TransactionRefusedError, match=r"is refused because of table ns\.t"):
+                    await other.transactions.commit("lost")
 
 
 async def test_answers_to_repeated_requests_are_dropped_after_two_days() -> None:

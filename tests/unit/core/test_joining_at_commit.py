@@ -14,11 +14,13 @@ import pytest
 from pyiceberg.table import CommitTableResponse, Table
 
 from catalog_format.door import TransactionStatus
-from catalog_format.errors import RequirementFailedError, TransactionRefusedError
+from catalog_format.errors import RequirementFailedError, RetryLater, TransactionRefusedError
 from catalog_format.iceberg.joining import joiner, manifest_reader
+from catalog_format.maintenance.collect import collect
+from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from catalog_format.scope import TableCommit
 from catalog_format.storage import FaultyStorage, Storage
-from catalog_format.storage.faulty import ScriptedPlan
+from catalog_format.storage.faulty import Denied, Fault, LostRequest, Rule, ScriptedPlan
 from tests.support.catalogs import ManualClock, setting
 from tests.support.pyiceberg_tables import TestLake, ids_in, opened_lake, plain, rows
 
@@ -190,6 +192,35 @@ def test_odd_files_end_their_transaction_and_harm_nobody_else(lake: TestLake, tm
     assert isinstance(refused, TransactionRefusedError) and "cannot be compared" in refused.message
     assert not [other for other in others if isinstance(other, Exception)]
     assert lake.run(lake.catalog.transactions.load("late")).status is TransactionStatus.REFUSED
+
+
+@pytest.mark.parametrize("fault", [Denied(), LostRequest()], ids=["no access", "no answer"])
+def test_a_file_that_cannot_be_reached_stops_nobody_else(tmp_path: Path, clock: ManualClock, fault: Fault) -> None:
+    """Who is denied a file is refused. Who gets no answer waits for it, and keeps its base; upkeep and listings go on."""
+    rule = Rule(fault, "get", "*/snap-7.avro", times=None)
+    stores: list[FaultyStorage] = []
+
+    def wrapped(store: Storage) -> Storage:
+        stores.append(FaultyStorage(store, ScriptedPlan(rule), clock))
+        return stores[-1]
+
+    with opened_lake(tmp_path, clock, wrapped) as lake:
+        lake.create("t", [1])
+        lake.run(lake.catalog.transactions.begin("late"))
+        commit_inside(lake, "late", TableCommit(TABLE, [], append_of(lake, **{"parent-snapshot-id": head(lake)})))
+        lake.load("t").append(rows(2))
+        with pytest.raises(TransactionRefusedError if isinstance(fault, Denied) else RetryLater):
+            lake.run(lake.catalog.transactions.commit("late"))
+        lake.create("u", [1])
+        clock.advance(3600)
+        lake.run(expire(lake.parts, ExpiryPolicy(0)))
+        lake.run(collect(lake.parts))
+        waiting = [info.transaction_id for info in lake.run(lake.catalog.transactions.list_open())]
+        assert waiting == ([] if isinstance(fault, Denied) else ["late"])
+        assert ids_in(lake.load("t")) == [1, 2]
+        # As it is not there at all, this is what becomes of it once there is an answer.
+        stores[0].plan = ScriptedPlan()
+        assert lake.run(lake.catalog.transactions.load("late")).status is TransactionStatus.REFUSED
 
 
 def test_members_of_one_group_join_without_any_cache(tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:

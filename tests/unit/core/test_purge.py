@@ -228,12 +228,22 @@ async def collect_over(store: Storage, clock: ManualClock) -> CollectReport:
         return await collect(catalog.parts)
 
 
-def test_a_table_that_shares_its_data_on_purpose_leaves_them(lake: TestLake, tmp_path: Path) -> None:
-    table = lake.create("t", [1], **{"gc.enabled": "false"})
+@pytest.mark.parametrize("value", ["false", "FALSE", " false", "0", "no", "off", "", "true "])
+def test_a_table_that_shares_its_data_on_purpose_leaves_them(lake: TestLake, tmp_path: Path, value: str) -> None:
+    """As in Java, where all but "true" is false."""
+    table = lake.create("t", [1], **{"gc.enabled": value})
     content = set(map(as_path, table.inspect.all_files().column("file_path").to_pylist()))
     drop(lake, "t")
     assert settled(lake).tables == [("ns", "t")]
     assert engines_files(tmp_path) == content != set()
+
+
+@pytest.mark.parametrize("value", ["true", "True"])
+def test_a_table_that_says_that_its_data_are_its_own_loses_them(lake: TestLake, tmp_path: Path, value: str) -> None:
+    lake.create("t", [1], **{"gc.enabled": value})
+    drop(lake, "t")
+    assert settled(lake).tables == [("ns", "t")]
+    assert engines_files(tmp_path) == set()
 
 
 def test_the_catalogs_own_files_are_never_a_tables(lake: TestLake, tmp_path: Path) -> None:

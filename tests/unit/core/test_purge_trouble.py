@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from pyiceberg.table import Table
 
@@ -15,15 +16,17 @@ from catalog_format.storage import CrashAfter, CrashBefore, Denied, FaultyStorag
 from tests.support.catalogs import ManualClock
 from tests.support.purging import (
     PATIENCE_S,
+    borrowed,
     collected,
     drop,
     engines_files,
     expired,
     is_clean,
+    register,
     settled,
     wishes,
 )
-from tests.support.pyiceberg_tables import TestLake, all_files, as_path, files_of, ids_in, opened_lake, rows
+from tests.support.pyiceberg_tables import TestLake, all_files, as_path, ids_in, opened_lake, rows
 
 
 def manifests_of(table: Table) -> list[Path]:
@@ -31,23 +34,58 @@ def manifests_of(table: Table) -> list[Path]:
     return [as_path(manifest.manifest_path) for snapshot in table.metadata.snapshots for manifest in snapshot.manifests(table.io)[:1]]
 
 
-def test_a_table_with_an_unreadable_manifest_waits_and_others_do_not(lake: TestLake, tmp_path: Path) -> None:
-    broken, other = lake.create("broken", [1], [2]), lake.create("other", [3])
-    [manifest, _] = manifests_of(broken)
-    data = manifest.read_bytes()
-    manifest.write_bytes(data[: len(data) // 2])
-    drop(lake, "broken")
-    drop(lake, "other")
-    his = files_of_engine = engines_files(tmp_path) - files_of(other)
+@pytest.mark.parametrize("broken", ["manifest", "manifest list"])
+def test_all_wait_for_a_table_of_which_not_all_can_be_read(lake: TestLake, tmp_path: Path, broken: str) -> None:
+    borrowed(lake, tmp_path)
+    borrower = lake.load("borrower")
+    damaged = as_path(borrower.metadata.snapshots[-1].manifest_list) if broken == "manifest list" else manifests_of(borrower)[-1]
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[: len(data) // 2])
+    drop(lake, "lender")
+    drop(lake, "borrower")
+    before = {path for path in engines_files(tmp_path) if path.suffix != ".json"}
     report = settled(lake)
-    assert (report.tables, report.waiting) == ([("ns", "other")], 1)
-    assert len(report.problems) == 1 and f"Table ns.broken waits: Manifest file://{manifest} has" in report.problems[0]
-    his = engines_files(tmp_path)
-    assert his <= files_of_engine and manifest in his and len([path for path in his if path.suffix == ".parquet"]) == 2
+    assert (report.tables, report.waiting, report.deleted) == ([], 2, [])
+    waits, why = report.problems
+    assert waits.startswith("Table ns.borrower waits: ") and f"file://{damaged}" in waits
+    assert why.startswith("Nothing is purged while it is not known what table ns.borrower holds, which waits to be purged: restore")
+    assert f"or delete {borrower.metadata_location}, which gives up all that it names" in why
+    assert {path for path in engines_files(tmp_path) if path.suffix != ".json"} == before
     # Somebody restores it.
-    manifest.write_bytes(data)
-    assert collected(lake).purge.tables == [("ns", "broken")]
+    damaged.write_bytes(data)
+    assert collected(lake).purge.tables == [("ns", "lender"), ("ns", "borrower")]
     assert engines_files(tmp_path) == set()
+
+
+def test_a_purge_that_cannot_be_carried_out_can_be_given_up(lake: TestLake, tmp_path: Path) -> None:
+    lender, _ = borrowed(lake, tmp_path)
+    borrower = lake.load("borrower")
+    as_path(borrower.metadata.snapshots[-1].manifest_list).write_bytes(b"damaged")
+    left = files_of_table(borrower)
+    drop(lake, "lender")
+    drop(lake, "borrower")
+    assert settled(lake).tables == []
+    as_path(borrower.metadata_location).unlink()
+    report = collected(lake).purge
+    assert report.tables == [("ns", "lender"), ("ns", "borrower")]
+    assert report.problems == [f"Table ns.borrower: File is missing: {borrower.metadata_location}"]
+    assert wishes(lake) == [] and {path for path in left if path.suffix != ".json"} <= engines_files(tmp_path)
+    assert not files_of_table(lender) & engines_files(tmp_path), "nobody knows any more that the borrower has one of them, too"
+
+
+def test_a_table_whose_manifests_cannot_even_be_found_makes_others_wait(lake: TestLake, tmp_path: Path) -> None:
+    table = lake.create("t", [1])
+    metadata = orjson.loads(table.metadata.model_dump_json(by_alias=True, exclude_none=True))
+    metadata["snapshots"][0]["manifest-list"] = "hdfs://somewhere/else.avro"
+    place = tmp_path / "elsewhere" / "00000-x.metadata.json"
+    place.parent.mkdir()
+    place.write_bytes(orjson.dumps(metadata))
+    register(lake, "strange", f"file://{place}")
+    drop(lake, "t")
+    drop(lake, "strange")
+    report = settled(lake)
+    assert (report.tables, report.waiting, report.deleted) == ([], 2, [])
+    assert "hdfs://somewhere/else.avro is not deleted" in report.problems[0] and f"or delete file://{place}, which" in report.problems[1]
 
 
 def test_nothing_is_purged_while_it_is_not_known_what_another_table_holds(lake: TestLake, tmp_path: Path) -> None:

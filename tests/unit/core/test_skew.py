@@ -8,7 +8,11 @@ import orjson
 import pytest
 
 from catalog_format.clock import SystemClock
+from catalog_format.distributed.coordinator import DEFAULT_TTL_MS
+from catalog_format.door import TransactionStatus
 from catalog_format.errors import ClockSkewError, StoreThrottledError
+from catalog_format.maintenance.collect import collect
+from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from catalog_format.skew import LOOK_EVERY_S
 from catalog_format.storage import CountingStorage, LocalStorage, MemoryStorage, open_storage
 from tests.support.catalogs import ManualClock, make_table, opened, setting
@@ -112,3 +116,54 @@ async def test_the_time_of_a_table_does_not_run_back_with_a_clock() -> None:
         clock.jump_ms(7_200_000)
         [after] = await catalog.main.commit_tables([setting("ns", "t", n="later")])
         assert orjson.loads(after.metadata)["last-updated-ms"] == clock.now_ms()
+
+
+@pytest.mark.parametrize("what", ["expire", "collect", "list"])
+async def test_who_looks_with_a_wrong_clock_ends_nobodys_transaction(what: str) -> None:
+    clock = ManualClock()
+    ahead = ManualClock(clock.now_ms() + 2 * DEFAULT_TTL_MS)
+    store = ClockedMemory(clock)
+    async with opened(store, clock=clock) as catalog, opened(store, clock=ahead) as wrong:
+        await make_table(catalog.main, "ns", "t")
+        await catalog.transactions.begin("mine")
+        await (await catalog.within("mine")).commit_tables([setting("ns", "t", a="1")])
+        before = await store.list("")
+        match what:
+            case "expire":
+                await expire(wrong.parts, ExpiryPolicy(0), dry_run=True)
+                with pytest.raises(ClockSkewError, match="ahead of"):
+                    await expire(wrong.parts, ExpiryPolicy(0))
+            case "collect":
+                await collect(wrong.parts, dry_run=True)
+                with pytest.raises(ClockSkewError, match="ahead of"):
+                    await collect(wrong.parts)
+            case _:
+                assert [info.status for info in await wrong.transactions.list_open()] == [TransactionStatus.OPEN]
+        assert await store.list("") == before
+        assert (await catalog.transactions.commit("mine")).status is TransactionStatus.COMMITTED
+
+
+async def test_a_transaction_neither_goes_on_nor_ends_with_a_wrong_clock() -> None:
+    clock = ManualClock()
+    store = ClockedMemory(clock)
+    for ahead_ms in (2 * DEFAULT_TTL_MS, -2 * DEFAULT_TTL_MS):
+        wrong_clock = ManualClock(clock.now_ms() + ahead_ms)
+        async with opened(store, clock=clock) as catalog, opened(store, clock=wrong_clock) as wrong:
+            transaction_id = f"t{ahead_ms}"
+            if not await catalog.main.namespace_exists(("ns",)):
+                await make_table(catalog.main, "ns", "t")
+            await catalog.transactions.begin(transaction_id)
+            await (await catalog.within(transaction_id)).commit_tables([setting("ns", "t", a=transaction_id)])
+            before = await store.list("")
+            with pytest.raises(ClockSkewError):
+                await (await wrong.within(transaction_id)).commit_tables([setting("ns", "t", b="1")])
+            with pytest.raises(ClockSkewError):
+                await wrong.transactions.set_properties(transaction_id, [], {"a": "1"})
+            with pytest.raises(ClockSkewError):
+                await wrong.transactions.commit(transaction_id)
+            with pytest.raises(ClockSkewError):
+                await wrong.transactions.rollback(transaction_id)
+            assert await store.list("") == before
+            done = await catalog.transactions.commit(transaction_id)
+            assert await wrong.transactions.load(transaction_id) == done
+            assert await wrong.transactions.commit(transaction_id) == done, "what has been said before can be said again"

@@ -115,6 +115,14 @@ async def test_list_is_recursive_sorted_and_by_folder(storage: Storage) -> None:
     assert await storage.list("b/c") == []
 
 
+async def test_pages_hold_what_a_list_holds(storage: Storage) -> None:
+    for name in ("a", "b/2", "b/c/3", "bb/1"):
+        await storage.put_if_absent(name, b"x")
+    for prefix in ("", "b", "a", "none"):
+        pages = [page async for page in storage.pages(prefix)]
+        assert pages and sorted(path for page in pages for path in page) == await storage.list(prefix)
+
+
 async def test_list_beyond_one_page(storage: Storage) -> None:
     # S3 lists a thousand names a page.
     gate = asyncio.Semaphore(16)
@@ -124,7 +132,9 @@ async def test_list_beyond_one_page(storage: Storage) -> None:
             await storage.put_if_absent(f"many/{number:04}", b"")
 
     await asyncio.gather(*(put(number) for number in range(1003)))
-    assert await storage.list("many") == [f"many/{number:04}" for number in range(1003)]
+    expected = [f"many/{number:04}" for number in range(1003)]
+    assert await storage.list("many") == expected
+    assert sorted([path async for page in storage.pages("many") for path in page]) == expected
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 65_536, (1 << 20) - 1, (1 << 20) + 1, 3 << 20])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -59,3 +60,17 @@ async def test_together_and_one_after_another() -> None:
     with counting.measure() as nothing:
         pass
     assert (nothing.max_concurrent, nothing.round_trips) == (0, 0)
+
+
+async def test_each_page_of_a_listing_counts() -> None:
+    class Paged(MemoryStorage):
+        async def pages(self, prefix: str) -> AsyncGenerator[list[str], None]:
+            for path in await self.list(prefix):
+                yield [path]
+
+    inner = Paged()
+    for name in "abc":
+        await inner.put_if_absent(name, b"x")
+    counting = CountingStorage(inner)
+    assert [page async for page in counting.pages("")] == [["a"], ["b"], ["c"]]
+    assert counting.calls.pairs() == [("list", "")] * 3

@@ -170,3 +170,11 @@ def test_rules_count_their_own_matches() -> None:
     assert plan.decide(StoreCall("get", "vn/1", 5)) == Denied()
     assert plan.decide(StoreCall("get", "vn/1", 6)) == Full()
     assert plan.decide(StoreCall("put_if_absent", "vn/2", 7)) is None
+
+
+async def test_a_listing_in_pages_meets_faults_too() -> None:
+    store, inner = faulty(Rule(LostRequest(), verb="list", nth=2))
+    await inner.put_if_absent("a", b"x")
+    assert [page async for page in store.pages("")] == [["a"]]
+    with pytest.raises(ConnectionResetError):
+        [page async for page in store.pages("")]

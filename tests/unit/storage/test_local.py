@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from catalog_format.errors import StoreDeniedError
-from catalog_format.storage import LocalStorage
+from catalog_format.storage import LocalStorage, local
 
 _REPOSITORY = Path(__file__).resolve().parents[3]
 _MODULE = "tests.unit.storage.local_process"
@@ -173,6 +175,23 @@ async def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
     assert _temporary_files(tmp_path) == []
 
 
+async def test_a_file_system_that_takes_no_folders() -> None:
+    with pytest.raises(StoreDeniedError, match=r"no folder can be made at /proc/lake: the file system takes none there"):
+        await LocalStorage("/proc/lake").put_if_absent("vn/0", b"x")
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP])
+async def test_a_file_system_without_hard_links(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: str, target: str) -> None:
+        raise OSError(code, os.strerror(code))
+
+    # A file system without links cannot be mounted by a test.
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(StoreDeniedError, match="a file system with hard links is needed"):
+        await LocalStorage(tmp_path).put_if_absent("a", b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
 async def test_links_are_followed_to_files_only(tmp_path: Path) -> None:
     store = LocalStorage(tmp_path / "root")
     await store.put_if_absent("a", b"x")
@@ -182,3 +201,14 @@ async def test_links_are_followed_to_files_only(tmp_path: Path) -> None:
     assert await store.get("link") == b"x"
     (tmp_path / "root" / "dangling").symlink_to("nowhere")
     assert await store.put_if_absent("dangling", b"y") is False
+
+
+async def test_large_folders_are_listed_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_PAGE", 3)
+    store = LocalStorage(tmp_path)
+    names = [f"a/{number}" for number in range(4)] + [f"b/{number}" for number in range(3)]
+    for name in names:
+        await store.put_if_absent(name, b"x")
+    pages = [page async for page in store.pages("")]
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert sorted(path for page in pages for path in page) == names == await store.list("")

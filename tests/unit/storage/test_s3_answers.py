@@ -173,3 +173,22 @@ async def test_nobody_listens() -> None:
             await verb(store)
         assert type(raised.value) is OSError
     await store.close()
+
+
+async def test_a_listing_holds_one_page_at_a_time() -> None:
+    def listed(names: list[str], following: str) -> Reply:
+        contents = "".join(f"<Contents><Key>root/{name}</Key><Size>1</Size></Contents>" for name in names)
+        truncated = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{following}</NextContinuationToken>"
+        end = truncated if following else "<IsTruncated>false</IsTruncated>"
+        return Reply(200, body=f"<ListBucketResult>{contents}{end}</ListBucketResult>".encode())
+
+    async with canned_s3() as (canned, store):
+        canned.replies.extend([listed(["a", "b"], "next"), listed(["c", "folder/"], "")])
+        pages = store.pages("")
+        assert await anext(pages) == ["a", "b"]
+        assert len(canned.requests) == 1, "the next page is asked for when it is wanted"
+        assert [page async for page in pages] == [["c"]]
+        assert len(canned.requests) == 2
+        canned.replies.extend([listed(["a", "b"], "next"), Reply(503, "SlowDown")])
+        with pytest.raises(StoreThrottledError):
+            await store.list("")
