@@ -94,6 +94,7 @@ class TransactionPlace:
             image = await self._coordinator.image(self._id)
             if image.status is not TransactionStatus.OPEN:
                 raise NoSuchNamespaceError(f"Namespace does not exist: {ended(image).message}") from None
+            await self._check_base(image)
             raise
         finally:
             # What is about to be answered, be it "there is no such thing", must be in the log first.
@@ -123,9 +124,11 @@ class TransactionPlace:
             except UnknownOutcomeError:
                 # It may stand in the log; done again on a newer image it would be done twice.
                 raise
-            except TreelineError:
+            except TreelineError as error:
                 # On what this process remembers a refusal may be wrong: somebody else may have gone on.
                 if fresh:
+                    if isinstance(error, LostFileError | MissingFileError):
+                        await self._check_base(image)
                     # A refusal tells what is there, so it is a read.
                     await self._record_reads(image, reader)
                     raise
@@ -179,6 +182,14 @@ class TransactionPlace:
             # Only a transaction that nobody could find among the open ones loses its base.
             raise ended(await self._coordinator.give_up(image)) from None
         return kind(base, self._nodes, self._storage, image.overlay())
+
+    async def _check_base(self, image: TransactionImage) -> None:
+        """Raise that the transaction has ended if its base is gone, whose root this process may remember."""
+        self._versions.forget(image.base_version)
+        await self._reader(image)
+        if image.base_version < (await self._versions.confirm(anew=True)).header.oldest:
+            # Given up, and no stub yet.
+            raise ended(await self._coordinator.give_up(image))
 
     async def _record_reads(self, image: TransactionImage, reader: Reader) -> None:
         if isinstance(reader, TrackingReader):

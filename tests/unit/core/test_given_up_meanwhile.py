@@ -11,12 +11,12 @@ import pytest
 
 from catalog_format.catalog import StoredCatalog
 from catalog_format.clock import SystemClock
-from catalog_format.errors import ContendedError, NoSuchNamespaceError, TreelineError
+from catalog_format.errors import ContendedError, NoSuchNamespaceError, TransactionEndedError, TreelineError
 from catalog_format.maintenance.collect import collect
 from catalog_format.maintenance.expire import ExpiryPolicy, expire
 from catalog_format.storage import FaultyStorage, MemoryStorage, Storage
 from catalog_format.storage.faulty import Crash, CrashAfter, CrashBefore, Request, Rule, ScriptedPlan
-from tests.support.catalogs import ManualClock, TimelessFolder, make_table, opened, setting
+from tests.support.catalogs import SMALL_TREE, ManualClock, TimelessFolder, make_table, opened, setting
 from tests.support.purging import NOW, PATIENCE_S, collected, drop, engines_files, is_clean, settled, wishes
 from tests.support.pyiceberg_tables import LAKE_FOLDER, TestLake, opened_lake
 
@@ -100,6 +100,42 @@ def test_a_purge_waits_for_who_began_on_a_version_that_shows_the_table_while_it_
     assert {path for path in files if path.suffix != ".json"} <= engines_files(tmp_path)
     lake.run(lake.catalog.transactions.rollback("late"))
     assert is_purged_in_the_end(lake, tmp_path)
+
+
+@pytest.mark.parametrize("stubbed", [True, False])
+async def test_a_transaction_whose_begin_landed_after_its_base_was_collected_has_ended(stubbed: bool) -> None:
+    """Whoever sent the BEGIN is gone; others find the transaction, and remember the root that it is based on."""
+    store, clock = MemoryStorage(), ManualClock()
+    async with opened(store, clock=clock, limits=SMALL_TREE) as catalog:
+        for number in range(12):
+            await make_table(catalog.main, "ns", f"t{number}")
+        base = await catalog.latest_version()
+        async with opened(beside(store, Rule(CrashAfter(), "put_if_absent", "dtxn-open/*")), clock=clock) as late:
+            with pytest.raises(Crash):
+                await late.transactions.begin("late")
+        # As if it were still under way.
+        first_state = await store.get("dtxn-open/late")
+        await store.delete("dtxn-open/late")
+        async with opened(store, clock=clock) as other:
+            await other.at(base)
+            for number in range(12):
+                await catalog.main.drop_table(("ns", f"t{number}"), False)
+                clock.advance(1)
+            if stubbed:
+                await expire(catalog.parts, NOW)
+            else:
+                dies = beside(store, Rule(CrashBefore(), "replace", "vn/[01]*"))
+                async with opened(dies, clock=clock) as expiring:
+                    with pytest.raises(Crash):
+                        await expire(expiring.parts, NOW)
+            assert (await collect(catalog.parts)).deleted
+            assert await store.put_if_absent("dtxn-open/late", first_state)
+            for work in (
+                lambda scope: scope.list_tables(("ns",)),
+                lambda scope: scope.commit_tables([setting("ns", "t1", n="1")]),
+            ):
+                with pytest.raises((TransactionEndedError, NoSuchNamespaceError), match="late is expired"):
+                    await work(await other.within("late"))
 
 
 async def _of_a_past_version(reader: StoredCatalog) -> Any:
