@@ -194,7 +194,7 @@ class GroupStager:
             base_version = wish.base_version if isinstance(wish, SealedChangeSet) else None
             for change in wish.changes:
                 kind = self._kinds.get(type_of(change.key))
-                if kind is None or change.verb is not Verb.UPDATE:
+                if kind is None or change.verb is not Verb.UPDATE or not kind.foresees(change):
                     continue
                 with suppress(TreelineError, OSError):
                     if change.key in written or (base_version is not None and await reader.stamp(change.key) > base_version):

@@ -85,6 +85,10 @@ class ObjectKind(Protocol):
         """
         ...
 
+    def foresees(self, change: Change) -> bool:
+        """Whether `look_ahead` may find anything for an UPDATE. Asked often."""
+        ...
+
     async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:
         """Read what `replay` (or `reconcile`, if not `replays`) of an UPDATE will probably ask for. Failing, it says nothing."""
         ...

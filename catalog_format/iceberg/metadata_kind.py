@@ -104,6 +104,9 @@ class MetadataKind(ABC):
     ) -> tuple[MetadataState, Change]:
         raise refusal
 
+    def foresees(self, change: Change) -> bool:
+        return False
+
     async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:  # noqa: B027 - for most there is nothing
         """Nothing but metadata is asked for."""
 

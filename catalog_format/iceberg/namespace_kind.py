@@ -71,6 +71,9 @@ class NamespaceKind:
             winner = self.apply(identifier, winner, change, context)
         return winner
 
+    def foresees(self, change: Change) -> bool:
+        return False
+
     async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:
         """Nothing is asked for."""
 

@@ -136,10 +136,11 @@ class TableKind(MetadataKind):
         after = self._after(state, joined, context)
         return after, replace(change, request=update_request(others, joined.updates))
 
+    def foresees(self, change: Change) -> bool:
+        return b'"add-snapshot"' in change.request
+
     async def look_ahead(self, definition: bytes, change: Change, *, replays: bool) -> None:
         """Own manifest lists: those of others are mostly known, being others' own."""
-        if b'"add-snapshot"' not in change.request:
-            return
         with suppress(TreelineError, OSError):
             if replays or property_as_bool(properties_of((await self.open(definition)).metadata), REBASE_APPENDS, False):
                 added = (update.get("snapshot") or {} for update in orjson.loads(change.request).get("updates", []))
