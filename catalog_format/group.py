@@ -37,6 +37,8 @@ from catalog_format.version_log import VersionLog
 
 # How far back the roots are searched for the transaction that dropped an object, to name it in a refusal.
 RIVAL_SEARCH = 100
+# What files of an unforeseen shape lead code into.
+_ODD_CONTENT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,8 @@ class GroupStager:
                     await self._stage_plain(group, reader, member, member.wish, by_client_key)
             except ObjectInUseError:
                 group.deferred.append(member)
-            except Exception as error:
-                # Whatever it is, it is this member's: the others are not to suffer from it.
+            except (TreelineError, OSError, *_ODD_CONTENT) as error:
+                # It is this member's, and the others are not to suffer from it.
                 group.decided.append((member, error))
         return group
 
